@@ -1,10 +1,12 @@
 """docs/meshes.md: which meshes of 2, 4 and 8 ranks the generator takes, for four models, and why not the others.
 
 usage: meshes.py [--accept]          prints the page, or writes it
-       meshes.py --run [--only PATTERN] [MODEL...]
+       meshes.py --run [--only PATTERN] [--part K/N] [MODEL...]
                                      runs each mesh that it takes for 20 steps compared with one process with the same samples a step;
-                                     PATTERN is a regular expression in "MODEL: KIND of N x KIND of N"; JOBS=N at a time (2)"""
+                                     PATTERN is a regular expression in "MODEL: KIND of N x KIND of N"; part K of N (0 to N - 1) has the
+                                     meshes whose text's CRC-32 leaves K; --part today/N is chosen by SEED; JOBS=N at a time (2)"""
 
+import argparse
 import collections
 import concurrent.futures
 import functools
@@ -15,6 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zlib
 
 from ranks import CORPUS, FAST, GENERATOR, TREE, Ranks, job_of, relative
 
@@ -80,8 +83,23 @@ def replicas_of(mesh):
     return product(each for kind, each in mesh if KINDS[kind][2])
 
 
-def matches(pattern, model, mesh):
-    return re.search(pattern, f"{model}: {titled(mesh)}") is not None
+def text_of(model, mesh):
+    return f"{model}: {titled(mesh)}"
+
+
+def is_of_part(part, model, mesh):
+    """Whether a mesh is one of part (K, N): by its text alone, so that other models and kinds move none of them."""
+    which, parts = part
+    return zlib.crc32(text_of(model, mesh).encode()) % parts == which
+
+
+def part_named(word):
+    """(K, N) of "K/N" or "today/N"."""
+    which, parts = word.split("/")
+    number = int(os.environ.get("SEED", "0")) % int(parts) if which == "today" else int(which)
+    if not 0 <= number < int(parts):
+        raise argparse.ArgumentTypeError(f"part {number} of parts 0 to {int(parts) - 1}")
+    return number, int(parts)
 
 
 def titled(mesh):
@@ -135,8 +153,9 @@ Every mesh of 2, 4 and 8 ranks over data parallelism (`dp`: `dp_replicate`; `zer
 to the generator for four small models. [Dividing a model](model-parallelism.md) says what each of them does.
 
 `tests/parallel/meshes.py --accept` regenerates this page, and `tests/parallel/test_mesh_page.py` compares it with the
-generator. `tests/parallel/meshes.py --run` runs every mesh that is taken for 20 steps, and compares losses with those of
-one process.
+generator. `tests/parallel/meshes.py --run` runs every mesh that is taken for 20 steps, and compares losses, norms and
+weights with those of one process. With `--part K/N` it runs one of N parts, which have the same meshes each time; each
+round of `ninja soak` runs one of 64.
 
 """
 
@@ -208,8 +227,9 @@ class Beside:
         return f"{worst} is {far[worst]:.1e} away" if not far[worst] < 1e-3 else None
 
 
-def run(models, pattern=""):
-    why = refusals([(model, mesh) for model in models for mesh in meshes() if matches(pattern, model, mesh)])
+def run(models, pattern, part):
+    asked = [(model, mesh) for model in models for mesh in meshes() if is_of_part(part, model, mesh)]
+    why = refusals([each for each in asked if re.search(pattern, text_of(*each))])
     taken = [asked for asked, said in why.items() if said is None]
     beside, failed = Beside(), 0
 
@@ -222,18 +242,28 @@ def run(models, pattern=""):
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
         for (model, mesh), said in pool.map(one, taken):
             failed += said is not None
-            print(f"{'ok  ' if said is None else 'FAIL'} {model}: {titled(mesh)}{'' if said is None else ': ' + said}", flush=True)
-    print(f"{len(taken) - failed} of {len(taken)} meshes as one process; {len(why) - len(taken)} of {len(why)} refused")
+            print(f"{'ok  ' if said is None else 'FAIL'} {text_of(model, mesh)}{'' if said is None else ': ' + said}", flush=True)
+    print(f"part {part[0]} of {part[1]}: {len(taken)} meshes run, {len(taken) - failed} as one process, {failed} not; "
+          f"{len(why) - len(taken)} of {len(why)} refused")
     return 1 if failed else 0
 
 
-if __name__ == "__main__":
-    words = sys.argv[1:]
-    if words[:2] == ["--run", "--only"]:
-        sys.exit(run(words[3:] or list(MODELS), words[2]))
-    elif words[:1] == ["--run"]:
-        sys.exit(run(words[1:] or list(MODELS)))
-    elif words == ["--accept"]:
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--accept", action="store_true")
+    parser.add_argument("--run", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--part", type=part_named, default=(0, 1))
+    parser.add_argument("models", nargs="*", choices=[[], *MODELS], default=[])
+    words = parser.parse_args()
+    if words.run:
+        return run(words.models or list(MODELS), words.only, words.part)
+    if words.accept:
         PAGE.write_text(page())
     else:
         print(page(), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
