@@ -54,18 +54,55 @@ static struct jinja_value gaps_value(const struct program *program) {
   return table_value(arena, rows, n, 1, 1);
 }
 
+/* What is sent whole: the first gradient, how many. */
+static struct jinja_value whole_value(struct arena *arena, const struct sent_range_list *list) {
+  struct table_row *rows = arena_alloc(arena, ((size_t)list->count + 1) * sizeof *rows);
+  for (int i = 0; i < list->count; i++)
+    rows[i] = (struct table_row){
+        .name = list->items[i].what, .same = {list->items[i].count}, .steps = {list->items[i].first}};
+  return table_value(arena, rows, list->count, 1, 1);
+}
+
+/* Neighbours among matrices: where they and their factors begin, how many elements these have. */
+static struct jinja_value factors_value(struct arena *arena, const struct sent_range_list *list) {
+  struct table_row *rows = arena_alloc(arena, ((size_t)list->count + 1) * sizeof *rows);
+  for (int i = 0; i < list->count; i++) {
+    const struct sent_range *range = &list->items[i];
+    rows[i] = (struct table_row){.name = range->what,
+                                 .same = {range->count, range->n_left, range->n_right},
+                                 .steps = {range->first, range->left, range->right}};
+  }
+  return table_value(arena, rows, list->count, 3, 3);
+}
+
+/* Where the rows of each rank of a pipeline begin in the tables of that name, and the end. */
+static void set_firsts(const struct program *program, struct jinja_value value) {
+  struct arena *arena = program->arena;
+  const struct compression *compression = &program->ranks.compression;
+  struct jinja_value matrices = jinja_list(arena), whole = jinja_list(arena), factors = jinja_list(arena);
+  int m = 0, w = 0, f = 0;
+  for (int k = 0; k <= program->ranks.pipeline.ranks; k++) {
+    while (m < compression->count && compression->items[m].stage < k) m++;
+    while (w < compression->whole.count && compression->whole.items[w].stage < k) w++;
+    while (f < compression->factors.count && compression->factors.items[f].stage < k) f++;
+    jinja_push(arena, matrices, jinja_int(m));
+    jinja_push(arena, whole, jinja_int(w));
+    jinja_push(arena, factors, jinja_int(f));
+  }
+  jinja_set(arena, value, "first_matrices", matrices);
+  jinja_set(arena, value, "first_buckets", whole);
+  jinja_set(arena, value, "first_factors", factors);
+}
+
 struct jinja_value compression_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct compression *compression = &program->ranks.compression;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
   if (compression->gradients == 0) return value;
-  struct table_row *rows = arena_alloc(arena, ((size_t)compression->n_buckets + 1) * sizeof *rows);
-  for (int i = 0; i < compression->n_buckets; i++) {
-    const struct collective *whole = &program->ranks.collectives.items[compression->first_bucket + i];
-    rows[i] = (struct table_row){.name = whole->what, .same = {whole->count}, .steps = {whole->first}};
-  }
-  jinja_set(arena, value, "buckets", table_value(arena, rows, compression->n_buckets, 1, 1));
+  jinja_set(arena, value, "buckets", whole_value(arena, &compression->whole));
+  jinja_set(arena, value, "factors", factors_value(arena, &compression->factors));
+  if (program->ranks.pipeline.stages > 0) set_firsts(program, value);
   jinja_set(arena, value, "matrices", table_value(arena, table_of(arena, compression), compression->count, 4, 4));
   jinja_set(arena, value, "most", most_value(arena, compression));
   set_int(arena, value, "rank", common_rank(compression));

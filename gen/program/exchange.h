@@ -59,9 +59,24 @@ struct tree {
 /* A matrix of gradients that is sent as two factors, [rows][rank] and [columns][rank]: gen/plan/ranks/compress.h. */
 struct factored {
   const char *what;
+  const struct weight *weight; /* NULL: a square of several */
+  int stage;            /* of a pipeline's ranks, the one that has it; each of several has it in a row of its own */
   int64_t first, count; /* of the gradients; a square may have more elements than it has of these */
   int64_t rows, columns, rank;
   int64_t at, left, right; /* elements: its offset among all such matrices, its factors' offsets */
+};
+
+/* Neighbours that are sent together. */
+struct sent_range {
+  const char *what;                     /* the first of them */
+  int stage, more;                      /* more: how many come after it */
+  int64_t first, count;                 /* gradients; of matrices, elements of all such matrices */
+  int64_t left, n_left, right, n_right; /* their factors */
+};
+
+struct sent_range_list {
+  struct sent_range *items;
+  int count, capacity;
 };
 
 /* A value that one stage of a pipeline gives to the next one, in the backward to the one before: its own, or one that
@@ -136,7 +151,7 @@ struct compression {
   int count, capacity;
   int64_t elements, left, right; /* of all matrices, of all factors of each side; of user code's state */
   int64_t gradients;
-  int first_bucket, n_buckets; /* collectives of the gradients that are sent whole */
+  struct sent_range_list whole, factors; /* of each stage: what is sent as it is, and matrices of which factors are */
 };
 
 #endif

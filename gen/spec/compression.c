@@ -82,7 +82,7 @@ void compression_bind(struct job *job) {
   const struct spec_node *hook = spec_find(job->tree, hook_key);
   job->parallelism.wire = wire_of(job, hook);
   job->parallelism.by_hook = spec_find(job->tree, "hooks.on_bucket") != NULL && job->devices.ranks > 1;
-  if (!is_power_sgd(hook) || job->devices.ranks == 1) return;
+  if (!is_power_sgd(hook) || job_data_ranks(job) == 1) return; /* stages alone exchange no gradients */
   job->parallelism.power_sgd.on = true;
   job->parallelism.power_sgd.batched = spec_is(hook, "batched_power_sgd");
   job->parallelism.power_sgd.rank = option(job->tree, "matrix_approximation_rank")->integer;

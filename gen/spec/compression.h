@@ -9,7 +9,7 @@
  * hooks.on_bucket. */
 void compression_check(const struct spec_node *job, struct diagnostics *diags);
 
-/* Fills job->parallelism.wire, power_sgd and by_hook, after job->devices.ranks. */
+/* Fills job->parallelism.wire, power_sgd and by_hook, after job->devices.ranks and the axes. */
 void compression_bind(struct job *job);
 
 #endif

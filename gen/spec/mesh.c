@@ -36,6 +36,7 @@ static const char all_gradients[] = "its kernel takes the largest of the gradien
 static const char added_up[] = "gradients add up over micro-batches";
 static const char whole_sums[] = "its tree of sums is of whole gradients";
 static const char by_index[] = "chance is drawn by an element's index among all weights";
+static const char fewer_ranks[] = "fewer ranks add up an expert's gradients than those of all else";
 static const char factors[] = "its factors are of whole matrices";
 
 static const struct mesh_refusal {
@@ -108,10 +109,11 @@ static const struct mesh_refusal {
      {"parallelism.reproducible", "topology", "its tree of sums is of whole samples", "parallelism.reproducible: run"}},
     {TENSORS, {"parallelism.ddp.comm_hook", "power_sgd", factors, "parallelism.ddp.comm_hook: no"}},
     {TENSORS, {"parallelism.ddp.comm_hook", "batched_power_sgd", factors, "parallelism.ddp.comm_hook: no"}},
-    {SEQUENCES | LAYERS | EXPERTS | RESIDUAL,
-     {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"}},
-    {SEQUENCES | LAYERS | EXPERTS | RESIDUAL,
-     {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"}},
+    {EXPERTS, {"parallelism.ddp.comm_hook", "power_sgd", fewer_ranks, "parallelism.ddp.comm_hook: no"}},
+    {EXPERTS, {"parallelism.ddp.comm_hook", "batched_power_sgd", fewer_ranks, "parallelism.ddp.comm_hook: no"}},
+    {LAYERS,
+     {"parallelism.ddp.comm_hook", "batched_power_sgd",
+      "its squares are of neighbours in memory, which stages share out", "parallelism.ddp.comm_hook: power_sgd"}},
     {EXPERTS, {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"}},
     {EXPERTS, {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"}},
 };

@@ -13,7 +13,7 @@ import test_axes
 from host import HostTrainer, Trainer, objects
 from test_axes import EXPERTS, Axes
 
-from ranks import CORPUS, job_of  # tests/parallel; isort: skip
+from ranks import CORPUS, job_of, trained  # tests/parallel; isort: skip
 from rotation import is_todays, rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
@@ -146,6 +146,18 @@ class Stages(Axes):
             if is_todays(number, 5):
                 with self.subTest(mesh=mesh, **more):
                     self.stages(4 if mesh else 2, mesh, replicas=2 if mesh else 1, **{"config": STILL, **more})
+
+    def test_factors(self):
+        """Gradients as factors, which come with the samples or stay from step to step: compared with processors without stages."""
+        groups = {"config": STILL, "accumulation": STEPS}
+        for number, option in enumerate(({"warm_start": False}, {"orthogonalization_epsilon": 1e-8})):
+            if is_todays(number, 2):
+                hook = {"ddp": {"comm_hook": "power_sgd", "comm_state_option": {"matrix_approximation_rank": 2, "start_powerSGD_iter": 2, **option}}}
+                with self.subTest(**option):
+                    wanted = trained(2, job_of(2, 2, 6, parallelism=hook, **groups))
+                    found = self.made("cuda", job_of(4, 2, 6, parallelism={"pp": 2, **hook}, **groups), watched=True)
+                    self.compare(found, wanted, 1e-6, str(option))
+                    self.assertRegex(found[0].command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
 
     def test_optimizers(self):
         """Of parameters that are updated as a whole, by matmuls, in blocks of codes and by chance, a stage has its own."""

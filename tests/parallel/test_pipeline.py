@@ -20,6 +20,11 @@ STEPS = {"num_steps": 4, "sync_with_dataloader": False}
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 
 
+def factors(**option):
+    """Keys of gradients that are sent as factors of matrices from step 2 on."""
+    return {"ddp": {"comm_hook": "power_sgd", "comm_state_option": {"matrix_approximation_rank": 2, "start_powerSGD_iter": 2, **option}}}
+
+
 def chunks(each):
     """Keys of a pipeline with several stages of so many layers on each rank."""
     return {"pp_schedule": "interleaved", "megatron": {"num_layers_per_virtual_pipeline_stage": each}}
@@ -227,6 +232,19 @@ class Pipeline(ComparedWithOne):
         """They are rounded once on each of the ranks that add them up, as one process does not."""
         self.compared(4, 2, tolerance=1e-4, config={**CONFIG, "dropout": 0.0}, mesh={"ddp": {"comm_hook": "bf16"}})
 
+    def test_gradients_as_factors(self):
+        """Of matrices of the stages, each the factors that it has without stages: of embeddings that two stages use the same ones."""
+        groups = {"config": {**CONFIG, "dropout": 0.0}, "accumulation": STEPS}
+        for mesh, option in (({}, {}), (chunks(1), {"warm_start": False}), ({"pp_schedule": "zero_bubble"}, {"use_error_feedback": False})):
+            with self.subTest(**mesh, **option):
+                _, wanted = trained(2, job_of(2, 3, 20, parallelism=factors(**option), **groups))
+                several, lines = trained(4, job_of(4, 3, 20, parallelism={"pp": 2, **mesh, **factors(**option)}, **groups))
+                for line, want in zip(lines, wanted, strict=True):
+                    self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6, f"loss of step {line['step']}")
+                self.assertIn("right factors of gradients", json.dumps(several.plan()))
+                several.generate()
+                self.assertRegex(several.command("audit", "trainer.c"), r"\n\d+ hold, 0 broken")
+
     def test_groups(self):
         """And the norm that is the largest gradient; the backward gives the loss."""
         self.compared(2, 2, memory={"cross_entropy_chunk": 7}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1,
@@ -282,6 +300,12 @@ class Files(unittest.TestCase):
 
     def test_from_divided_sequences_to_stages_of_them(self):
         self.resumed((4, 2, {"sp": 2}), (4, 4, {"pp": 2, "cp": 2, "pp_schedule": "zero_bubble"}))
+
+    def test_factors(self):
+        """What they have missed, and the ones with which the next step begins: of each rank that has batches of its own."""
+        one, lines = trained(2, self.job(2, 4, 10, parallelism=factors()))
+        self.resumed((4, 4, {"pp": 2, **factors()}), (2, 4, factors()), one, lines, 2e-6)
+        self.resumed((2, 4, factors()), (4, 4, {"pp": 2, **chunks(1), **factors()}), one, lines, 2e-6)
 
     def test_other_states(self):
         """Scales of blocks and averages of rows, which are fewer than a parameter's elements: of embeddings that two stages use,
@@ -386,6 +410,10 @@ class Refused(unittest.TestCase):
         self.refused("a stage of 2 layers would have some of the 3 of the first loop and some of the second", parallelism={"pp": 2, **chunks(2)}, **groups)
         split = {**chunks(1)["megatron"], "pipeline_model_parallel_split_rank": 1}
         self.refused("the layers of a stage say with which one the decoder begins", parallelism={"pp": 2, **chunks(1), "megatron": split}, **groups)
+
+    def test_squares_of_all_gradients(self):
+        self.refused("its squares are of neighbours in memory, which stages share out", ranks=4,
+                     parallelism={"pp": 2, "ddp": {"comm_hook": "batched_power_sgd"}})
 
     def test_more_stages_than_there_can_be(self):
         self.refused("34 layers in stages of 1 are more than 32 stages", config={**CONFIG, "n_layer": 34}, parallelism={"pp": 2, **chunks(1)})

@@ -45,6 +45,8 @@ CASES = {
     "factors_drawn": {"parallelism": {"ddp": {"comm_hook": "power_sgd", "comm_state_option": {
         "warm_start": False, "use_error_feedback": False, "start_powerSGD_iter": 0, "orthogonalization_epsilon": 1e-8}}},
                       "accumulation": {"normalize": "tokens"}},
+    "factors_of_stages": {"config": LAYERS, "parallelism": {"pp": 2, "ddp": {"comm_hook": "power_sgd", "comm_state_option": {
+        "start_powerSGD_iter": 2}}}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}},
     "one_square": {"parallelism": {"ddp": {"comm_hook": "batched_power_sgd"}}},
     "factors_in_bf16": {"parallelism": {"ddp": {"comm_hook": "power_sgd", "comm_wrapper": "bf16"}}},
     "one_square_in_fp16": {"parallelism": {"ddp": {"comm_hook": "batched_power_sgd", "comm_wrapper": "fp16", "comm_state_option": {

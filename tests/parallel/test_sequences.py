@@ -53,6 +53,16 @@ class Sequences(ComparedWithOne):
         self.assertEqual([(c["kind"], c["bytes"]) for c in parts], 16 * [("all-to-all", 3 * 6 * 32 * 4)])
         self.assertEqual({c["axis"] for c in collectives}, {"sp", "dp_replicate"})
 
+    def test_gradients_as_factors(self):
+        """A factor is a matrix's product, so that those of parts of sequences add up to those of whole ones."""
+        groups = {"config": CONFIG, "accumulation": {"num_steps": 2}}
+        for axis, hook in (("sp", "power_sgd"), ("ring", "batched_power_sgd")):
+            with self.subTest(axis=axis, hook=hook):
+                ddp = {"ddp": {"comm_hook": hook, "comm_state_option": {"matrix_approximation_rank": 2, "start_powerSGD_iter": 2}}}
+                one, wanted = trained(2, job_of(2, 3, 20, parallelism=ddp, **groups))
+                several, lines = trained(4, job_of(4, 3, 20, parallelism={**along(axis, 2), **ddp}, **groups))
+                self.agree(several, lines, one, wanted)
+
     def test_four_ranks(self):
         self.compared(4, 4, training=EVALUATED, precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
 

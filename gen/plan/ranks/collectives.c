@@ -293,9 +293,10 @@ static void add_of_hook(struct program *program) {
     bucket->what =
         arena_printf(program->arena, "%s, as %s sends them", bucket->what, program->job->hooks.names[HOOK_BUCKET]);
     bucket->after = NULL;
+    const struct sent_range range = {.what = bucket->what, .first = bucket->first, .count = bucket->count};
+    ARENA_PUSH(program->arena, compression->whole, range);
   }
   compression->gradients = compression->elements = all_gradients(program);
-  compression->n_buckets = program->ranks.n_buckets;
   program->ranks.n_buckets = 0; /* none begins within the backward */
   program->ranks.sends_always = true;
   add_loss(program);
@@ -341,9 +342,7 @@ void plan_collectives(struct program *program) {
     plan_gathers(program);
     shard_gather(program);
   }
-  const int before = program->ranks.collectives.count;
   sequence_collectives(program);
-  program->ranks.compression.first_bucket += program->ranks.collectives.count - before;
 }
 
 int64_t collective_bytes(const struct collective *collective) {

@@ -1,4 +1,5 @@
 #include "gen/plan/ranks/sharing.h"
+#include "gen/plan/ranks/compress.h"
 
 #include "gen/base/quantity.h"
 #include "gen/plan/ranks/collectives.h"
@@ -67,13 +68,12 @@ static int64_t first_bytes(const struct program *program, int rank, enum axis ax
 
 static void add_rank(struct shared_bytes *bytes, const struct program *program, int rank) {
   const struct axes axes = summed_along(program, NULL);
-  const struct compression *compression = &program->ranks.compression;
   if (is_sharded(program)) add_gathers(program, rank, bytes);
   if (axes.count == 0 || (job_has_tree(program->job) && !program->ranks.tree.by_buckets)) return;
   add_sums(program, bytes, axes.items[0], first_bytes(program, rank, axes.items[0]), sums_in_arena(program));
   for (int i = 1; i < axes.count && !job_has_tree(program->job); i++)
     add_sums(program, bytes, axes.items[i], bytes_after(program, rank, axes.items[i]), false);
-  add_sums(program, bytes, axes.items[0], (compression->left + compression->right) * dtype_size(DTYPE_FLOAT32), false);
+  add_sums(program, bytes, axes.items[0], stage_factors(program, rank) * dtype_size(DTYPE_FLOAT32), false);
 }
 
 struct shared_bytes shared_bytes(const struct program *program, int rank) {

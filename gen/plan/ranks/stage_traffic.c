@@ -1,6 +1,7 @@
 #include "gen/plan/ranks/stage_traffic.h"
 
 #include "gen/plan/ranks/collectives.h"
+#include "gen/plan/ranks/compress.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/stage_bytes.h"
@@ -156,6 +157,8 @@ static void add_gradients(struct program *program, int rank) {
   const char *what = "gradients of its stages";
   bool scattered = false;
   if (!is_sharded(program)) add_shared(program, rank);
+  if (program->job->parallelism.power_sgd.on) add_compressed(program, rank);
+  if (program->job->parallelism.power_sgd.on) return;
   for (int i = 0; i < axes.count; i++) {
     const enum axis axis = axes.items[i];
     const enum collective_kind kind = summing_collective(program, axis);
@@ -212,6 +215,7 @@ static int64_t list_bytes(const struct collective_list *list, enum axis axis) {
 void plan_stage_traffic(struct program *program) {
   struct pipeline *pipeline = &program->ranks.pipeline;
   pipeline->collectives = arena_alloc(program->arena, (size_t)pipeline->ranks * sizeof *pipeline->collectives);
+  plan_stage_compression(program);
   for (int k = 0; k < pipeline->ranks; k++) {
     program->ranks.collectives = (struct collective_list){0};
     add_collectives(program, k);
@@ -222,7 +226,8 @@ void plan_stage_traffic(struct program *program) {
   program->ranks.collectives = pipeline->collectives[pipeline->busiest];
   if (program->kind != PROGRAM_TRAIN) return;
   program->ranks.sends_always = true; /* gradients are added up after the backward */
-  if (program->job->parallelism.wire != PRECISION_NO) program->ranks.wire = all_gradients(program);
+  if (program->job->parallelism.wire != PRECISION_NO && program->ranks.wire == 0)
+    program->ranks.wire = all_gradients(program);
 }
 
 int64_t stage_sent_bytes(const struct program *program, int rank) {
