@@ -151,7 +151,7 @@ class Sequences(Axes):
         self.go_on(self.beside(2, {"sp": 2}, config=WHOLE, training=EVALUATED, checkpoint={"every": 10}))
 
     def test_keys(self):
-        self.beside(2, {"cp": 2}, config=WHOLE, training=EVALUATED, checkpoint={"every": 10})
+        self.beside(2, {"cp": 2}, config=WHOLE, training=EVALUATED, checkpoint={"every": 10}, data={"eval_batch_size": 7})
 
     def test_with_matrices(self):
         """Two ranks of each sequence, of which each has a part of the matrices; the largest gradient. Every access is seen, and whether it
@@ -174,7 +174,7 @@ class Sequences(Axes):
             self.beside(2, parallelism, batch=3, **job)
 
     def test_ring(self):
-        self.go_on(self.beside(2, RING, config=WHOLE, training=EVALUATED, checkpoint={"every": 10}))
+        self.go_on(self.beside(2, RING, config=WHOLE, training=EVALUATED, checkpoint={"every": 10}, data={"eval_batch_size": 7}))
 
     def test_ring_of_windows(self):
         """Chunks of several blocks, heads that share keys, with matrices divided, too. Every access is seen."""
@@ -196,7 +196,7 @@ class Experts(Axes):
 
     def test_two(self):
         """Beside as many ranks that have all experts: a balance of a rank's own batches is not that of all of them."""
-        groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}, "training": EVALUATED}
+        groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16, "eval_batch_size": 7}, "training": EVALUATED}
         found = self.made("cuda", job_of(2, 3, 20, parallelism={"ep": 2}, checkpoint={"every": 10}, **groups))
         self.compare(found, self.made("cuda", job_of(2, 3, 20, **groups)), 1e-6, "replicas")
         self.go_on(found[0])

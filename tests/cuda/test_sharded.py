@@ -18,7 +18,7 @@ SAMPLES = 24
 
 def job(ranks, accumulated=1, **groups):
     return {"model": {"source": str(MODELS / "gpt2.c"), "config": GPT},
-            "data": {**TEXT, "batch_size": SAMPLES // ranks // accumulated, "sequence_length": 8}, "optimizer": GROUPS,
+            "data": {**TEXT, "batch_size": SAMPLES // ranks // accumulated, "sequence_length": 8, "eval_batch_size": 10}, "optimizer": GROUPS,
             "accumulation": {"num_steps": accumulated, "sync_with_dataloader": False},
             "training": {"steps": 2, "seed": 3, "eval_interval": 2, "eval_iters": "all"},
             "devices": {"per_node": ranks}, **groups}

@@ -130,7 +130,7 @@ class Stages(Axes):
         self.compare(found, self.made("cuda", job_of(4, 2, 4, parallelism={"pp": 2}, **groups)), 1e-6, "replicas")
 
     def test_best_weights(self):
-        self.stages(2, {}, model="llama", config=LLAMA, data={"sequence_length": 16},
+        self.stages(2, {}, model="llama", config=LLAMA, data={"sequence_length": 16, "eval_batch_size": 7},
                     training={**EVALUATED, "metrics": ["accuracy"], "early_stopping": {"patience": 3, "restore_best": True}, "ema": {"decay": 0.9}})
 
     def test_adapters(self):

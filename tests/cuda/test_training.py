@@ -47,7 +47,7 @@ ODD = 259  # classes: rows of logits that would not begin where libraries want t
 
 # What the suite runs: most keys on few models.
 CASES = {
-    "gpt": case("gpt2", {**GPT, "dropout": 0.1, "vocab_size": ODD}, TEXT, accumulation={"num_steps": 3}, optimizer=CLIPPED,
+    "gpt": case("gpt2", {**GPT, "dropout": 0.1, "vocab_size": ODD}, {**TEXT, "eval_batch_size": 5}, accumulation={"num_steps": 3}, optimizer=CLIPPED,
                 training={**EVALUATED, "ema": {"decay": 0.9}}, tracking={"grad_norms": "per_layer", "noise_scale": True}),
     "bf16": case("llama", {**HEADS, "vocab_size": ODD}, {**TEXT, "eval_batch_size": 7}, precision={"mixed_precision": "bf16"}, devices={"attention": "own"}, optimizer={"name": "adamw", "lr": 1e-3},
                  schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},

@@ -44,7 +44,7 @@ class Experts(Compared):
 
     def test_one_process(self):
         """Without the balance of the experts, which is no mean over batches."""
-        groups = {"model": "qwen_moe", "config": {**QWEN, "router_aux_loss_coef": 0}, "data": {"sequence_length": 16}, "training": EVALUATED}
+        groups = {"model": "qwen_moe", "config": {**QWEN, "router_aux_loss_coef": 0}, "data": {"sequence_length": 16, "eval_batch_size": 7}, "training": EVALUATED}
         several, lines = trained(2, job_of(2, 3, 20, parallelism={"ep": 2}, **groups))
         self.compare(several, lines, *self.one(6, 20, **groups))
 

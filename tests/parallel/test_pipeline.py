@@ -179,7 +179,7 @@ class Pipeline(ComparedWithOne):
     def test_best_weights(self):
         """Evaluations end the run, and leave the weights of the best one."""
         training = {**EVALUATED, "eval_interval": 2, "metrics": ["accuracy"], "early_stopping": {"patience": 3, "restore_best": True}}
-        groups = {"optimizer": {"lr": 3e-2}, "training": training}
+        groups = {"optimizer": {"lr": 3e-2}, "training": training, "data": {"eval_batch_size": 7}}
         several = self.compared(2, 2, steps=40, tolerance=1e-5, **groups)
         one, lines = self.one(3, 40, config=CONFIG, accumulation=STEPS, **groups)
         self.assertLess(len(lines), 40)

@@ -67,7 +67,7 @@ class Sequences(ComparedWithOne):
         self.compared(4, 4, training=EVALUATED, precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
 
     def test_with_data_parallelism(self):
-        self.compared(4, 2, training=EVALUATED)
+        self.compared(4, 2, training=EVALUATED, data={"eval_batch_size": 7})
 
     def test_accumulation(self):
         """Of what is made again in the backward."""
@@ -108,14 +108,14 @@ class Sequences(ComparedWithOne):
                          4 * [("all-gather", 3 * 12 * 32 * 4)] + 4 * [("reduce-scatter", 3 * 12 * 32 * 4)])
 
     def test_gathered_keys_with_data_parallelism(self):
-        self.compared(4, 2, "cp", training=EVALUATED)
+        self.compared(4, 2, "cp", training=EVALUATED, data={"eval_batch_size": 7})
 
     def test_more_ranks_than_heads_of_keys(self):
         self.compared(4, 4, "cp", model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_ring(self):
         """Keys and values go to the next rank in each of two layers, back with the gradients of others after them."""
-        several = self.compared(4, 4, "ring", config={**CONFIG, "block_size": 16}, training=EVALUATED)
+        several = self.compared(4, 4, "ring", config={**CONFIG, "block_size": 16}, training=EVALUATED, data={"eval_batch_size": 7})
         parts = [c for c in several.plan()["collectives"] if c["axis"] == "cp"]
         self.assertEqual({(c["kind"], c["bytes"]) for c in parts}, {("send", 2 * 3 * 4 * 32 * 4)})
         there, back = 3 * ["keys"], ["keys", "keys", "gradients", "keys", "gradients", "gradients"]

@@ -24,7 +24,7 @@ class Statistics(unittest.TestCase):
     def check(self, saved="model", training=None, **groups):
         job = job_of(2, 4, 6, model="resnet", config=CONFIG, training={"eval_interval": 3, "eval_iters": "all", **(training or {})},
                      **groups)
-        job["data"] = {"train": {"path": "rows.csv", "format": "csv"}, "features": 16, "batch_size": 4}
+        job["data"] = {"train": {"path": "rows.csv", "format": "csv"}, "features": 16, "batch_size": 4, "eval_batch_size": 7}
         job["optimizer"] = {"name": "sgd", "lr": 0.05}
         trainer = Ranks(2, job)
         rows = ("".join(f"{(7 * i * j + i) % 11 / 5}," for j in range(16)) + f"{i % 3}\n" for i in range(90))

@@ -39,7 +39,7 @@ class Tensor(Divided):
         self.assertEqual((split["ranks"], split["parameters"], split["elements"]), (2, 13, layers + others))
 
     def test_four_ranks(self):
-        self.compared(4, 4, training=EVALUATED)
+        self.compared(4, 4, training=EVALUATED, data={"eval_batch_size": 7})
 
     def test_with_data_parallelism(self):
         """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""

@@ -21,7 +21,7 @@ STEPS, SAVED = 8, 4
 CASES = {
     "adamw_bf16": {"precision": {"mixed_precision": "bf16"}, "accumulation": {"normalize": "tokens"},
                    "schedule": {"name": "cosine", "warmup_steps": 2},
-                   "training": {"eval_interval": 4, "eval_iters": "all"}},
+                   "training": {"eval_interval": 4, "eval_iters": "all"}, "data": {"eval_batch_size": 5}},
     "sgd": {"optimizer": {"name": "sgd", "lr": 0.5, "momentum": 0.9, "eps": None, "weight_decay": 0.01},
             "training": {"eval_interval": 4, "eval_iters": 3, "metrics": ["perplexity"]}},
     "adamw_fp16": {"precision": {"mixed_precision": "fp16", "grad_scaler": {"init_scale": 1024.0, "growth_interval": 3}}},

@@ -33,6 +33,16 @@ tensor model(scope s, tensor features, tensor labels) {
   return scale(losses, (float)dim(features, 0) / (float)dim(labels, 0));
 }
 """
+HOOK = """#include <accel/hooks.h>
+#include <stdlib.h>
+void on_batch(struct accel_run *run, struct accel_batch *batch) {
+  (void)run;
+  if (batch->count != (batch->is_evaluation ? 11 : 8)) abort();
+  if (!batch->is_evaluation) return;
+  for (int64_t i = 0; i < batch->count * batch->width; i++) batch->features[i] *= 2;
+  for (int64_t i = 0; i < batch->count; i++) batch->classes[i] = 2 - batch->classes[i];
+}
+"""
 CONVOLVED = {"layer_type": "BASIC", "image_size": 8, "num_channels": 1, "num_labels": 3, "embedding_size": 4, "stages": 1,
              "hidden_sizes.0": 4, "depths.0": 1}
 
@@ -91,6 +101,16 @@ class Table(Evaluated):
         runs = [self.ran(table.make(3, 4, model=READS)[0], size) for size in (None, 10)]
         self.same(runs[1][1], runs[0][1])
         self.assertEqual(runs[1][2], runs[0][2])
+
+    def test_hook(self):
+        """on_batch gets the whole batch of an evaluation, and this has what it writes."""
+        made, features, labels = table.make(3, 8)
+        (made.folder / "hooks.c").write_text(HOOK)
+        made.job["hooks"] = {"source": "hooks.c", "on_batch": "on_batch"}
+        trainer, lines, _ = self.ran(made, 11)
+        logits = table.logits_of({name: value.astype(np.float64) for name, value in trainer.weights().items()}, 2 * features)
+        self.assertLess(abs(lines[-1]["eval_loss"] / table.mean_loss(logits, 2 - labels) - 1), 1e-6)
+        self.assertAlmostEqual(lines[-1]["eval_accuracy"], accuracy_score(2 - labels, logits.argmax(1)), places=8)
 
     def test_same_size(self):
         """Nothing but the key in the program's record."""
