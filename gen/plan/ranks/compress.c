@@ -233,15 +233,17 @@ int64_t stage_factors(const struct program *program, int rank) {
 
 /* ---- What outlives a step ---- */
 
+/* slice_of: by the position of a weight, one more than that of its slice; NULL: slices are of no weights. */
 static void add_state(struct program *program, const char *name, const char *member, int64_t count,
-                      struct state_slice *slices, int n_slices) {
+                      struct state_slice *slices, int n_slices, int *slice_of) {
   struct state state = {.file = "progress",
                         .name = name,
                         .member = member,
                         .dtype = DTYPE_FLOAT32,
                         .count = count,
                         .slices = slices,
-                        .n_slices = n_slices};
+                        .n_slices = n_slices,
+                        .slice_of = slice_of};
   if (count > 0) ARENA_PUSH(program->arena, program->states, state);
 }
 
@@ -249,7 +251,7 @@ static void add_state(struct program *program, const char *name, const char *mem
 static void add_numbers(struct program *program, const char *name, const char *member, int64_t count) {
   struct state_slice *slice = arena_alloc(program->arena, sizeof *slice);
   slice->shape = shape_of(1, count);
-  add_state(program, name, member, count, slice, 1);
+  add_state(program, name, member, count, slice, 1, NULL);
 }
 
 /* Of each matrix the right factor, or all that it has. */
@@ -257,21 +259,21 @@ static void add_of_matrices(struct program *program, const char *name, const cha
   const struct compression *compression = &program->ranks.compression;
   const int64_t count = factors ? compression->right : compression->elements;
   struct state_slice *slices = arena_alloc(program->arena, ((size_t)compression->count + 1) * sizeof *slices);
-  int n = 0;
+  int *slice_of = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *slice_of), n = 0;
   if (program->job->parallelism.power_sgd.batched) {
     add_numbers(program, name, member, count);
     return;
   }
   for (int i = 0; i < compression->count; i++) {
     const struct factored *matrix = &compression->items[i];
-    bool again = false;
-    for (int k = 0; k < i && !again; k++) again = compression->items[k].weight == matrix->weight;
-    if (again) continue; /* an earlier stage has it, too */
+    int *position = &slice_of[matrix->weight - program->weights->items];
+    if (*position > 0) continue; /* an earlier stage has it, too */
     const struct shape factor = shape_of(2, matrix->columns, matrix->rank);
     slices[n++] = (struct state_slice){matrix->weight, factors ? matrix->right : matrix->at,
                                        factors ? factor : matrix->weight->parameter->shape};
+    *position = n;
   }
-  add_state(program, name, member, count, slices, n);
+  add_state(program, name, member, count, slices, n, slice_of);
 }
 
 void compression_states(struct program *program) {
