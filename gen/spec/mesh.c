@@ -32,7 +32,6 @@ static const char own_stage[] = "a rank has some of the parameters";
 static const char own_experts[] = "it looks at all parameters together, and ranks have experts of their own";
 static const char untried[] = "no program with both has been measured against one rank";
 static const char untried_on_gpus[] = "no program for GPUs with both has been measured against one rank";
-static const char all_gradients[] = "its kernel takes the largest of the gradients of all stages";
 static const char added_up[] = "gradients add up over micro-batches";
 static const char whole_sums[] = "its tree of sums is of whole gradients";
 static const char by_index[] = "chance is drawn by an element's index among all weights";
@@ -58,7 +57,6 @@ static const struct mesh_refusal {
     {TENSORS, {"optimizer.name", "lamb", own_part, "optimizer.name: adamw"}},
     {TENSORS, {"optimizer.name", "adafactor", own_part, "optimizer.name: adamw"}},
     {TENSORS, {"optimizer.name", "muon", own_part, "optimizer.name: adamw"}},
-    {LAYERS | ON_GPUS, {"optimizer.norm_type", "inf", all_gradients, "optimizer.norm_type: 2"}},
     {TENSORS, {"optimizer.name", "lomo", own_part, "optimizer.name: sgd"}},
     {TENSORS, {"optimizer.name", "adalomo", own_part, "optimizer.name: adamw"}},
     {LAYERS, {"optimizer.name", "lomo", added_up, "optimizer.name: sgd"}},

@@ -159,6 +159,14 @@ class Stages(Axes):
                     self.compare(found, wanted, 1e-6, str(option))
                     self.assertRegex(found[0].command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
 
+    def test_largest_gradient(self):
+        """Which is one of those of all stages, of all parts of a matrix and of all shards."""
+        for number, (mesh, replicas) in enumerate((({"tp": 2}, 1), ({"zero_stage": 3}, 2))):
+            if is_todays(number, 2):
+                with self.subTest(**mesh):
+                    trainer = self.stages(4, mesh, replicas=replicas, config=STILL, optimizer={"norm_type": "inf", "clip_grad_norm": 0.01})
+                    self.assertRegex(trainer.command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
+
     def test_optimizers(self):
         """Of parameters that are updated as a whole, by matmuls, in blocks of codes and by chance, a stage has its own."""
         wide = {"model": "llama", "config": {**LLAMA, "hidden_size": 64, "head_dim": 16}, "data": {"sequence_length": 16}}

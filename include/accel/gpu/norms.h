@@ -31,6 +31,16 @@ __device__ inline void accel_largest_of_chunk(float *sums, const float *x, size_
   if (threadIdx.x == 0) sums[blockIdx.x] = largest;
 }
 
+/* Leaves the size of the largest of the elements that this block finds of x[count], which the blocks along x share out,
+ * in the sums' row blockIdx.y, by 512 threads. */
+__device__ inline void accel_leave_largest(float *sums, const float *x, size_t count) {
+  float largest = 0.0f;
+  for (size_t i = (size_t)blockIdx.x * 512 + threadIdx.x; i < count; i += (size_t)gridDim.x * 512)
+    largest = accel_larger(largest, fabsf(x[i]));
+  largest = accel_highest<512>(largest);
+  if (threadIdx.x == 0) sums[blockIdx.y * gridDim.x + blockIdx.x] = largest;
+}
+
 /* The sum of what was left, by a block of 512 threads. All get it. */
 __device__ inline double accel_sum_of_chunks(const float *sums, int chunks) {
   double total = 0.0;
