@@ -1,5 +1,6 @@
-"""examples/models/unet.c against its PyTorch: the noise that it draws is worked out here, from the words of its stream."""
+"""examples/models/unet.c, vae.c and dit.c against their PyTorch: what they draw is worked out here, from the words of its stream."""
 
+import io
 import pathlib
 import subprocess
 import sys
@@ -7,9 +8,11 @@ import unittest
 
 import numpy as np
 import torch
-from peer import GENERATOR, Images, MODELS, Trainer
+from dit import Dit, Process
+from peer import GENERATOR, Images, MODELS, Order, TRAIN, Trainer, drawn
 from test_recurrent import Saved
 from unet import UNet, noised
+from vae import Vae
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ops/kernels"))
 from sequence_cases import words_of  # noqa: E402
@@ -25,14 +28,23 @@ def stream_of(seed, position):
     return z ^ z >> 31
 
 
-def draws(shape, position):
-    """What examples/models/unet.c draws in a step: steps below 1000, then the noise."""
-    stream, count = stream_of(1, position), int(np.prod(shape))
-    steps = (words_of(shape[0], 0, stream) * np.uint64(1000)) >> np.uint64(32)
-    upper = (words_of(count + count % 2, 1, stream) >> np.uint64(8)) / 2**24
+def whole(count, site, position, below):
+    """random_int of a step, of the model's function number `site` that draws."""
+    return torch.tensor(((words_of(count, site, stream_of(1, position)) * np.uint64(below)) >> np.uint64(32)).astype(np.int64))
+
+
+def uniform(count, site, position):
+    """random_uniform."""
+    return (words_of(count, site, stream_of(1, position)) >> np.uint64(8)) / 2**24
+
+
+def normal(shape, site, position):
+    """random_normal."""
+    count = int(np.prod(shape))
+    upper = uniform(count + count % 2, site, position)
     far, angle = np.sqrt(-2 * np.log(upper[::2] + 2.0**-24)), 2 * np.pi * upper[1::2]
     noise = np.stack((far * np.cos(angle), far * np.sin(angle)), -1).ravel()[:count]
-    return torch.tensor(steps.astype(np.int64)), torch.tensor(noise.reshape(shape), dtype=torch.float32)
+    return torch.tensor(noise.reshape(shape), dtype=torch.float32)
 
 
 class Denoiser(Saved, UNet):
@@ -41,7 +53,91 @@ class Denoiser(Saved, UNet):
         self.made = config
 
 
+class Autoencoder(Saved, Vae):
+    def __init__(self, **config):
+        Vae.__init__(self, **config)
+        self.made = config
+
+
+class Transformer(Saved, Dit):
+    def __init__(self, **config):
+        Dit.__init__(self, **config)
+        self.made = config
+
+
 class Diffusion(Images):
+    def pictures(self, shape):
+        """Pictures without labels: the data of a job, and batch n."""
+        rows = np.random.default_rng(self.random.randrange(2**32)).standard_normal((60, *shape)).astype(np.float32)
+        file, order = io.BytesIO(), Order(1, TRAIN, True, 0, 60)
+        np.save(file, rows)
+        data = {"train": {"path": "rows.npy", "format": "npy"}, "batch_size": self.BATCH, "eval_fraction": 0,
+                "inputs": {"picture": {"shape": list(shape)}}, "files": {"rows.npy": file.getvalue()}}
+        return data, lambda n: torch.tensor(rows[[order.start(n * self.BATCH + i) for i in range(self.BATCH)]])
+
+    def vae(self, blocks, shape, **more):
+        same = {"in_channels": shape[0], "latent_channels": self.random.randint(1, 4), "layers_per_block": self.random.randint(1, 2),
+                "norm_num_groups": self.random.choice([2, 4]), **more}
+        widths, weight = [self.random.choice([4, 8, 12]) for _ in range(blocks)], self.random.choice([1.0, 1e-3])
+        theirs = Autoencoder(**same, block_out_channels=widths)
+        ours = {**same, "blocks": blocks, "kl_weight": weight, **{f"block_out_channels.{i}": width for i, width in enumerate(widths)}}
+        latent = (self.BATCH, same["latent_channels"], *(side >> blocks - 1 for side in shape[1:]))
+        data, batch = self.pictures(shape)
+
+        def loss(model, x, noise):
+            again, divergence = model(x, noise)
+            return torch.nn.functional.mse_loss(again, x) / 2 + weight * divergence / x.numel()
+
+        self.check("vae.c", theirs, ours, data, lambda n: (batch(n), normal(latent, 0, n)), loss)
+
+    def dit(self, count, last, **more):
+        """Of `count` steps, the last of which adds the part `last` of noise."""
+        heads, patch, channels = self.random.randint(1, 3), self.random.randint(1, 2), self.random.randint(1, 3)
+        size = patch * self.random.randint(1, 3)
+        same = {"input_size": size, "patch_size": patch, "in_channels": channels, "hidden_size": heads * 4 * self.random.randint(2, 4),
+                "depth": 2, "num_heads": heads, "mlp_ratio": self.random.choice([2.0, 4.0]), "class_dropout_prob": 0.3, "num_classes": 4,
+                "learn_sigma": True, **more}
+        data, batches = self.images(channels, same["input_size"], 4)
+        process = Process(count, 1e-4, last)
+
+        def drawn(n):
+            x, labels = batches(n)
+            if same["class_dropout_prob"] > 0:
+                labels = torch.where(torch.tensor(uniform(len(x), 2, n)) < same["class_dropout_prob"], same["num_classes"], labels)
+            return x, labels, whole(len(x), 0, n, count), normal(x.shape, 1, n)
+
+        def loss(model, x, labels, steps, noise):
+            noisy = process.noised(x, noise, steps)
+            seen, *variance = model(noisy, steps, labels).chunk(2, 1) if same["learn_sigma"] else (model(noisy, steps, labels),)
+            error = torch.nn.functional.mse_loss(seen, noise)
+            return error + process.bound(x, noisy, seen.detach(), *variance, steps) if variance else error
+
+        ours = {**same, "num_train_timesteps": count, "beta_start": 1e-4, "beta_end": last}
+        self.check("dit.c", Transformer(**same), ours, data, drawn, loss)
+
+    @drawn
+    def test_dit(self):
+        self.dit(1000, 0.02)
+
+    def test_dit_of_few_steps(self):
+        """Most batches have an image at the first step."""
+        self.first = False
+        self.dit(3, 0.3)
+
+    def test_dit_of_the_noise_alone(self):
+        self.first = False
+        self.dit(20, 0.2, learn_sigma=False, class_dropout_prob=0.0, input_size=4, patch_size=2, depth=1)
+
+    @drawn
+    def test_vae(self):
+        """A group of one number is nothing but rounding: the latents are larger."""
+        blocks, (across, down) = self.random.choice([2, 3]), self.random.choice([(2, 2), (3, 2), (2, 3)])
+        self.vae(blocks, (self.random.randint(1, 3), across << blocks - 1, down << blocks - 1))
+
+    def test_vae_of_one_block(self):
+        self.first = False
+        self.vae(1, (2, 3, 5))
+
     def test_unet(self):
         same = {"in_channels": self.random.randint(1, 3), "layers_per_block": self.random.randint(1, 2), "norm_num_groups": 4,
                 "attention_head_dim": self.random.choice([4, 8]), "num_class_embeds": self.random.choice([0, 4])}
@@ -57,7 +153,7 @@ class Diffusion(Images):
 
         def drawn(n):
             x, labels = batches(n)
-            return x, labels, *draws(x.shape, n)
+            return x, labels, whole(len(x), 0, n, 1000), normal(x.shape, 1, n)
 
         theirs = Denoiser(**same, block_out_channels=widths, attend=attend)
         self.check("unet.c", theirs, ours, data, drawn, loss)
