@@ -1,18 +1,24 @@
 """accel-gen data --label: rows of labelled texts against transformers' tokenizers, with the tables read by Python's csv; records that
-are refused."""
+are refused; threads and kills do not change the bytes."""
 
 import csv
+import io
 import json
 import os
 import random
+import subprocess
+import tarfile
+import time
 import unittest
 
 import numpy as np
-from data_folder import Folder
+from data_folder import TREE, Folder
+from harness import GENERATOR
 from test_tokenizer import characters, corpus, random_text, train
 from tokenizers import Tokenizer, processors
 from transformers import PreTrainedTokenizerFast
 
+MISSING = (TREE / "build/config/missing").read_text().split()
 SEED = int(os.environ.get("SEED", "1"))
 CLS_SEP = [("[CLS]", 2), ("[SEP]", 3)]
 # The family, what it puts around texts, its padding token and the sides of padding and truncation.
@@ -122,6 +128,52 @@ class Labelled(LabelledFolder):
                           for i, n in enumerate(numbers)]
                     self.assertEqual(got["labels"][row].tolist(), of, (texts[row], numbers))
         self.assertEqual(set(self.names()), {"id2label", "label2id", "num_labels"})
+
+    def test_killed(self):
+        """Any number of threads gives the same bytes, and so does a run that was killed twice and went on."""
+        self.tokenizer("bert")
+        text, rng = corpus(), random.Random(SEED)
+        record = lambda: {"text": text[(start := rng.randrange(len(text) - 3000)) : start + rng.randrange(1, 3000)], "label": f"l{int(rng.expovariate(0.3))}", "b": "x"}
+        lines = [json.dumps(record() if i % 50 else {"text": "", "label": "bad"}) for i in range(9000)]
+        (self.folder / "a.jsonl").write_text("\n".join(lines[:5000]))
+        (self.folder / "b.jsonl").write_text("\n".join(lines[5000:]))
+        words = [GENERATOR, "data", "a.jsonl", "b.jsonl", "--tokenizer", "model/tokenizer.json", "--text-field", "text", "--text-pair", "b", "--label", "label", "--max-length", "24", "--on-bad-record", "skip"]
+        for threads in ("1", "2", "5"):
+            subprocess.run([*words, "-o", f"out{threads}.npz"], cwd=self.folder, check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": threads})
+        content = lambda stem: [(self.folder / f"{stem}{ending}").read_bytes() for ending in (".npz", ".json")]
+        self.assertEqual(content("out1"), content("out2"))
+        self.assertEqual(content("out1"), content("out5"))
+        resumes, note = 0, self.folder / "killed.npz.progress"
+        for _ in range(20):  # one that ends before it is killed proves nothing
+            run = subprocess.Popen([*words, "-o", "killed.npz"], cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+            before = note.stat().st_mtime_ns if note.exists() else 0
+            while run.poll() is None and (not note.exists() or note.stat().st_mtime_ns == before):
+                time.sleep(0.002)
+            run.kill()
+            resumes += "resumes after" in run.communicate()[1]
+            if resumes == 2:
+                break
+        self.assertGreater(resumes, 0)
+        done = subprocess.run([*words, "-o", "killed.npz"], cwd=self.folder, check=True, capture_output=True, text=True)
+        self.assertIn("180 records were skipped", done.stderr)
+        self.assertEqual(content("killed"), content("out1"))
+        self.assertEqual([path.name for path in self.folder.glob("killed*.p*")] + [path.name for path in self.folder.glob("*rows*")], [])
+
+    def test_shards(self):
+        """The .json of a shard's samples are records, too."""
+        self.tokenizer("bert")
+        records = [{"text": f"text {i} of it", "label": "ab"[i % 2]} for i in range(50)]
+        (self.folder / "rows.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        with tarfile.open(self.folder / "rows.tar", "w") as out:
+            for i, record in enumerate(records):
+                member = tarfile.TarInfo(f"{i:03}.json")
+                member.size = len(json.dumps(record))
+                out.addfile(member, io.BytesIO(json.dumps(record).encode()))
+        self.made("rows.jsonl", "--max-length", "8")
+        wanted = (self.folder / "out.npz").read_bytes()
+        if "archive" not in MISSING:
+            self.data("rows.tar", "-o", "out.npz", "--tokenizer", "model/tokenizer.json", "--text-field", "text", "--label", "label", "--max-length", "8")
+            self.assertEqual((self.folder / "out.npz").read_bytes(), wanted)
 
     def test_word_refusals(self):
         self.tokenizer("bert")

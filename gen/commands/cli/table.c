@@ -142,7 +142,7 @@ const struct command command_table[] = {
      .about =
          "Writes the tokens of all files into one, with a checksum over all. A file is a document; with --text-field, "
          "--text-column and --chat a record is one, and files of tokens keep those that they have. After a kill, the "
-         "same command with --tokenizer or --chat, and without --label, resumes where it was. Of a folder of images, "
+         "same command with --tokenizer or --chat resumes where it was. Of a folder of images, "
          "or of images in shards of WebDataset, it writes arrays of NumPy; the .txt or .json of a shard's samples are "
          "texts and records. NAME-{000..009}.tar are ten files. encode and decode read standard input.",
      .page = "data.md",

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/tokenizer/bytes.h"
+
 /* A document, and its tokens. */
 struct document_tokens {
   const char *path;
@@ -20,20 +22,29 @@ struct document_tokens {
 struct batch {
   struct encoder **encoders;
   int n_encoders;
-  char *text; /* of all documents, one after another */
-  size_t size;
+  struct bytes text; /* of all documents, one after another */
   struct document_tokens *documents;
-  int count;
+  int count, capacity;
 };
+
+/* Room for `count` documents, of which new ones have no memory yet. */
+static bool reserve(struct batch *batch, int count) {
+  if (count <= batch->capacity) return true;
+  const int capacity = 2 * batch->capacity > count ? 2 * batch->capacity : count;
+  struct document_tokens *grown = realloc(batch->documents, (size_t)capacity * sizeof *grown);
+  if (grown == NULL) return false;
+  memset(grown + batch->capacity, 0, (size_t)(capacity - batch->capacity) * sizeof *grown);
+  batch->documents = grown;
+  batch->capacity = capacity;
+  return true;
+}
 
 struct batch *batch_new(const struct tokenizer *tokenizer) {
   struct batch *batch = calloc(1, sizeof *batch);
   if (batch == NULL) return NULL;
   int threads = omp_get_max_threads();
   batch->encoders = calloc((size_t)threads, sizeof *batch->encoders);
-  batch->text = malloc(BATCH_BYTES + BATCH_LONGEST);
-  batch->documents = calloc(BATCH_DOCUMENTS, sizeof *batch->documents);
-  bool good = batch->encoders != NULL && batch->text != NULL && batch->documents != NULL;
+  bool good = batch->encoders != NULL && reserve(batch, BATCH_DOCUMENTS);
   for (; good && batch->n_encoders < threads; batch->n_encoders++) {
     batch->encoders[batch->n_encoders] = encoder_new(tokenizer);
     good = batch->encoders[batch->n_encoders] != NULL;
@@ -46,13 +57,13 @@ struct batch *batch_new(const struct tokenizer *tokenizer) {
 void batch_free(struct batch *batch) {
   if (batch == NULL) return;
   for (int i = 0; i < batch->n_encoders; i++) encoder_free(batch->encoders[i]);
-  for (int i = 0; batch->documents != NULL && i < BATCH_DOCUMENTS; i++) {
+  for (int i = 0; i < batch->capacity; i++) {
     free(batch->documents[i].tokens);
     free(batch->documents[i].marks);
     free(batch->documents[i].ranges);
   }
   free(batch->encoders);
-  free(batch->text);
+  bytes_free(&batch->text);
   free(batch->documents);
   free(batch);
 }
@@ -62,7 +73,7 @@ struct encoder *batch_encoder(struct batch *batch) {
 }
 
 bool batch_is_full(const struct batch *batch) {
-  return batch->count == BATCH_DOCUMENTS || batch->size >= BATCH_BYTES;
+  return batch->count >= BATCH_DOCUMENTS || batch->text.size >= BATCH_BYTES;
 }
 
 int batch_count(const struct batch *batch) {
@@ -83,13 +94,13 @@ static bool copy_ranges(struct document_tokens *document, const struct text_rang
 
 bool batch_add(struct batch *batch, const char *path, const char *text, size_t size, const struct text_range *ranges,
                size_t count) {
+  if (!reserve(batch, batch->count + 1)) return false;
   struct document_tokens *document = &batch->documents[batch->count++];
   document->path = path;
-  document->from = batch->size;
+  document->from = batch->text.size;
   document->size = size;
-  if (size > 0) memcpy(batch->text + batch->size, text, size);
-  batch->size += size;
-  return copy_ranges(document, ranges, count);
+  bytes_add(&batch->text, text, size);
+  return !batch->text.failed && copy_ranges(document, ranges, count);
 }
 
 static bool add_tokens(struct document_tokens *document, const uint32_t *tokens, const uint8_t *marks, size_t count) {
@@ -127,7 +138,7 @@ static void encode(struct document_tokens *document, const char *text, struct en
 bool batch_encode(struct batch *batch, struct problem *problem) {
 #pragma omp parallel for schedule(dynamic) num_threads(batch->n_encoders)
   for (int i = 0; i < batch->count; i++)
-    encode(&batch->documents[i], batch->text + batch->documents[i].from, batch->encoders[omp_get_thread_num()]);
+    encode(&batch->documents[i], batch->text.text + batch->documents[i].from, batch->encoders[omp_get_thread_num()]);
   for (int i = 0; i < batch->count; i++) {
     if (!batch->documents[i].failed) continue;
     *problem = batch->documents[i].problem;
@@ -146,6 +157,10 @@ const uint8_t *batch_marks(const struct batch *batch, int i) {
 }
 
 void batch_empty(struct batch *batch) {
-  batch->count = 0;
-  batch->size = 0;
+  batch_cut(batch, 0);
+}
+
+void batch_cut(struct batch *batch, int count) {
+  if (count < batch->count) batch->text.size = batch->documents[count].from;
+  batch->count = count;
 }

@@ -22,8 +22,9 @@ void batch_free(struct batch *batch);
 /* An encoder of the batch, to be used while batch_encode does not run. */
 struct encoder *batch_encoder(struct batch *batch);
 
-/* Adds a copy of a document of at most BATCH_LONGEST bytes to a batch that is not full; `path`, for messages, stays.
- * Its tokens of `count` ranges will be marked. False without memory. */
+/* Adds a copy of a document to a batch; `path`, for messages, stays. One that is full or has a document of more than
+ * BATCH_LONGEST bytes takes it, too, but threads wait then for whoever has the longest. Its tokens of `count` ranges
+ * will be marked. False without memory. */
 bool batch_add(struct batch *batch, const char *path, const char *text, size_t size, const struct text_range *ranges,
                size_t count);
 
@@ -42,5 +43,8 @@ const uint32_t *batch_tokens(const struct batch *batch, int i, size_t *count);
 const uint8_t *batch_marks(const struct batch *batch, int i);
 
 void batch_empty(struct batch *batch);
+
+/* Leaves the first `count` documents in it. */
+void batch_cut(struct batch *batch, int count);
 
 #endif

@@ -322,7 +322,12 @@ static int make_labelled(const struct options *options) {
                                 .output = options->output,
                                 .names = task == TASK_SPANS ? NULL : arena_printf(options->arena, "%s.json", stem),
                                 .skipped = from.selector.skipped};
-  const char *const outputs[] = {how.output, arena_printf(options->arena, "%s.partial", how.output), how.names, NULL};
+  const char *const outputs[] = {how.output,
+                                 arena_printf(options->arena, "%s.partial", how.output),
+                                 arena_printf(options->arena, "%s.rows.partial", how.output),
+                                 arena_printf(options->arena, "%s.progress", how.output),
+                                 how.names,
+                                 NULL};
   if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
   if (!labelled_write(&how, &problem)) return fail(&problem);
   skipped_report(how.skipped);

@@ -2,335 +2,315 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gen/commands/data/forget.h"
-#include "gen/commands/data/labels.h"
+#include "gen/commands/data/labelled_parts.h"
+#include "gen/commands/data/note.h"
+#include "gen/commands/data/progress.h"
 #include "gen/commands/data/spans.h"
-#include "gen/commands/data/text_rows.h"
 #include "gen/commands/data/watch.h"
+#include "gen/tokenizer/tokenizer.h"
+#include "runtime/base/clock.h"
+#include "runtime/files/checksum.h"
 
 struct work {
   const struct labelling *what;
   struct text_rows rows;
   struct labels labels;
-  struct bytes targets; /* of all rows: int32 numbers of labels, of words for each token, or float32 */
-  struct bytes words; /* of TASK_TOKENS, for each token of the record: int32, n of one that begins a word of label n, -1
-                         - n of the others */
-  struct bytes ends;  /* where those of each row end, uint64 */
-  int64_t records;    /* of TASK_SPANS, whose contexts may give several rows each */
-  int32_t *sorted;    /* the final number of each label */
+  struct mapping *files;
+  struct watch watch;         /* of them */
+  uint64_t key, all;          /* what is being done, as a number; bytes of all files */
+  struct note note;           /* of the progress */
+  int file;                   /* the current one; of all that are read, their number */
+  uint64_t record;            /* where in its content the next record begins */
+  size_t done, forgotten;     /* bytes of the file before that, and those that are let go of */
+  int64_t skipped_before;     /* records before work->record, of all files */
+  struct documents documents; /* of the file */
+  struct waiting waiting;     /* the records before work->record that are no rows yet */
+  struct row_log log;         /* the rows before these */
+  int64_t records;            /* that they are of */
+  bool is_bad;                /* there is nothing to continue with */
+  struct progress bar;
 };
 
-/* The label of what does not count, for a loss that leaves it out. */
-static const int32_t no_label = -100;
+/* ---- Rows ---- */
 
-/* What a task does. */
-struct task_of {
-  const char *problem_type; /* as transformers' configurations name it */
-  /* The label of a record; NULL: each word or each row has one. */
-  bool (*take)(struct work *work, const json_t *value, struct problem *problem);
-  void (*fill)(const void *work, int64_t row, void *out); /* the labels of a row */
-  const char *dtype;
-};
-
-/* ---- Labels ---- */
-
-static bool add_target(struct work *work, const void *target, struct problem *problem) {
-  bytes_add(&work->targets, target, sizeof(int32_t));
-  return !work->targets.failed || rt_problem(problem, "no memory for the labels");
+/* The labels of the row's tokens: each word's first token that the row has gets the word's. `targets` has a label for
+ * each word, `of` a number for each token of the text: the word's, or -1 - the word's where it is not its first. */
+static void label_tokens(const struct text_rows *rows, const int32_t *targets, const int32_t *of, int32_t *labels,
+                         size_t count) {
+  const struct row_text *text = &rows->texts[0];
+  for (size_t i = 0; i < count; i++) {
+    labels[i] = NO_LABEL;
+    if (i < text->at || i >= text->at + text->kept) continue;
+    const int32_t word = of[text->first + i - text->at];
+    if (word >= 0 || i == text->at) labels[i] = targets[word >= 0 ? word : -1 - word];
+  }
 }
 
-static bool add_class(struct work *work, int64_t number, struct problem *problem) {
-  const int32_t target = (int32_t)number;
-  return number >= 0 && add_target(work, &target, problem);
+/* Takes the tokens of a record's texts into the row; of words, *of gets the number of each token's word. */
+static void take_tokens(struct work *work, const struct waiting_record *record, struct bytes *of) {
+  const bool words = work->what->task == TASK_TOKENS;
+  text_rows_begin(&work->rows);
+  for (int i = 0; i < record->n_texts; i++) {
+    size_t count;
+    const uint32_t *tokens = batch_tokens(work->waiting.batch, record->texts + i, &count);
+    text_rows_take(&work->rows, words ? 0 : i, tokens, batch_marks(work->waiting.batch, record->texts + i), count);
+    for (size_t k = 0; words && k < count; k++) {
+      const int32_t word = k == 0 ? i : -1 - i;
+      bytes_add(of, (const char *)&word, sizeof word);
+    }
+  }
 }
 
-static bool take_class(struct work *work, const json_t *value, struct problem *problem) {
-  return add_class(work, labels_number(&work->labels, value, problem), problem);
+/* The newest row that was made. */
+static struct row row_of(const struct text_rows *rows, const int32_t *targets, uint32_t n_targets) {
+  return (struct row){.n_ids = (uint32_t)(rows->ids.size / sizeof(uint32_t)),
+                      .n_targets = n_targets,
+                      .ids = (const uint32_t *)(const void *)rows->ids.text,
+                      .targets = targets,
+                      .segments = (const uint8_t *)rows->segments.text};
 }
 
-/* Names between commas, as a cell of a table has them. */
-static bool take_names(struct work *work, const char *text, struct problem *problem) {
-  char *copy = strdup(text);
-  bool good = copy != NULL || rt_problem(problem, "no memory for the labels");
-  for (char *at = copy; good && at != NULL && text[0] != '\0';)
-    good = add_class(work, labels_number_of(&work->labels, labels_next(&at), problem), problem);
-  free(copy);
+/* Makes the rows of a record of TASK_SPANS: windows of its context. */
+static bool add_windows(struct work *work, const struct waiting_record *record, struct problem *problem) {
+  struct text_rows *rows = &work->rows;
+  const int which = rows->pads_left ? 0 : 1;
+  struct span span = {.is_none = record->no_answer};
+  struct row_windows windows;
+  take_tokens(work, record, NULL);
+  if (!text_rows_windows(rows, rows->texts[1 - which].count, rows->texts[which].count, (size_t)work->what->stride,
+                         &windows, problem))
+    return false;
+  span_locate(rows, which, &span);
+  for (size_t i = 0; i < windows.count; i++) {
+    int32_t label[2];
+    if (!text_rows_make_window(rows, &windows, i, problem)) return false;
+    span_label(rows, which, &span, label);
+    const struct row row = row_of(rows, label, 2);
+    row_log_add(&work->log, &row);
+  }
+  return true;
+}
+
+/* Makes the row of a record, whose labels are at `targets`. */
+static bool add_row(struct work *work, const struct waiting_record *record, const int32_t *targets,
+                    struct problem *problem) {
+  struct bytes of = {0};
+  int32_t *labels = NULL;
+  take_tokens(work, record, &of);
+  bool good = text_rows_make(&work->rows, problem);
+  struct row row = row_of(&work->rows, targets, record->n_targets);
+  const uint32_t count = row.n_ids;
+  if (good && work->what->task == TASK_TOKENS) {
+    labels = calloc((size_t)count + 1, sizeof *labels);
+    good = (labels != NULL && !of.failed) || rt_problem(problem, "no memory for the labels");
+    if (good) label_tokens(&work->rows, targets, (const int32_t *)(const void *)of.text, labels, count);
+    row.targets = labels;
+    row.n_targets = count;
+  }
+  if (good) row_log_add(&work->log, &row);
+  bytes_free(&of);
+  free(labels);
   return good;
 }
 
-static bool take_list(struct work *work, const json_t *value, struct problem *problem) {
-  const json_t *item;
-  size_t i;
-  if (json_is_string(value)) return take_names(work, json_string_value(value), problem);
-  if (!json_is_array(value)) {
-    rt_problem(problem, "the labels are neither a list nor a text");
-    return rt_help(problem, "give a list of labels, or their names between commas");
+/* ---- The note of the progress ---- */
+
+static bool note(struct work *work, struct problem *problem) {
+  const double started = rt_now();
+  const char *name;
+  json_t *number, *names = json_array();
+  char key[24];
+  snprintf(key, sizeof key, "%016" PRIx64, work->key);
+  json_object_foreach(work->labels.numbers, name, number) {
+    (void)number;
+    json_array_append_new(names, json_string(name)); /* in the order of their numbers, as they were added */
   }
-  json_array_foreach(value, i, item) if (!take_class(work, item, problem)) return false;
-  return true;
+  json_t *all = json_pack("{ss si sI sI sI sI sI sI so}", "key", key, "file", work->file, "record",
+                          (json_int_t)work->record, "skipped", (json_int_t)work->skipped_before, "rows",
+                          (json_int_t)work->log.rows, "bytes", (json_int_t)work->log.size, "shortened",
+                          (json_int_t)work->rows.shortened, "records", (json_int_t)work->records, "labels", names);
+  char *text = all != NULL ? json_dumps(all, JSON_COMPACT) : NULL;
+  bool good =
+      (text != NULL || rt_problem(problem, "no memory to note the progress")) &&
+      note_write(&work->note, started, work->log.writer.file, work->log.writer.partial, text, strlen(text), problem);
+  free(text);
+  json_decref(all);
+  return good;
 }
 
-/* A finite decimal number and nothing else: strtod alone would take hexadecimal, "inf" and "nan" as well. */
-static bool take_number(struct work *work, const json_t *value, struct problem *problem) {
-  const char *text = json_string_value(value);
-  char *end = NULL;
-  double number = json_is_number(value) ? json_number_value(value) : NAN;
-  if (text != NULL && text[0] != '\0' && strspn(text, "0123456789+-.eE") == strlen(text)) number = strtod(text, &end);
-  if (end != NULL && *end != '\0') number = NAN;
-  const float target = (float)number;
-  if (isfinite(target)) return add_target(work, &target, problem);
-  rt_problem(problem, "the label%s%.100s%s is not a finite decimal number", text != NULL ? " '" : "",
-             text != NULL ? text : "", text != NULL ? "'" : "");
-  return rt_help(problem, "--task regression takes numbers such as 4 or -0.5; --task classification takes names");
-}
-
-/* ---- Arrays of labels ---- */
-
-static const int32_t *targets_of(const struct work *work, int64_t row, size_t *count) {
-  uint64_t from = 0, to;
-  if (row > 0) memcpy(&from, work->ends.text + (size_t)(row - 1) * sizeof from, sizeof from);
-  memcpy(&to, work->ends.text + (size_t)row * sizeof to, sizeof to);
-  *count = (size_t)(to - from) / sizeof(int32_t);
-  return (const int32_t *)(const void *)(work->targets.text + from);
-}
-
-static void fill_class(const void *context, int64_t row, void *out) {
-  const struct work *work = context;
-  size_t count;
-  memcpy(out, &work->sorted[targets_of(work, row, &count)[0]], sizeof(int32_t));
-}
-
-static void fill_list(const void *context, int64_t row, void *out) {
-  const struct work *work = context;
-  float *values = out;
-  size_t count;
-  const int32_t *targets = targets_of(work, row, &count);
-  memset(out, 0, (size_t)labels_count(&work->labels) * sizeof *values);
-  for (size_t i = 0; i < count; i++) values[work->sorted[targets[i]]] = 1;
-}
-
-static void fill_number(const void *context, int64_t row, void *out) {
-  size_t count;
-  memcpy(out, targets_of(context, row, &count), sizeof(float));
-}
-
-/* Of each token; padding has none. */
-static void fill_tokens(const void *context, int64_t row, void *out) {
-  const struct work *work = context;
-  const struct row_span span = text_rows_span(&work->rows, row);
-  int32_t *labels = out;
-  size_t count;
-  const int32_t *targets = targets_of(work, row, &count);
-  for (int64_t i = 0; i < work->what->length; i++) labels[i] = no_label;
-  for (size_t i = 0; i < count; i++) labels[span.at + i] = targets[i] >= 0 ? work->sorted[targets[i]] : no_label;
-}
-
-static void fill_span(const void *context, int64_t row, void *out) {
-  size_t count;
-  memcpy(out, targets_of(context, row, &count), 2 * sizeof(int32_t));
-}
-
-static const struct task_of tasks[] = {
-    [TASK_CLASSIFICATION] = {"single_label_classification", take_class, fill_class, "<i4"},
-    [TASK_MULTI_LABEL] = {"multi_label_classification", take_list, fill_list, "<f4"},
-    [TASK_REGRESSION] = {"regression", take_number, fill_number, "<f4"},
-    [TASK_TOKENS] = {NULL, NULL, fill_tokens, "<i4"},
-    [TASK_SPANS] = {NULL, NULL, fill_span, "<i4"}};
-
-/* ---- Records ---- */
-
-/* A field of the record. NULL with a problem: it is not there. */
-static const json_t *field_of(const json_t *record, const char *name, struct made_text *made, struct problem *problem) {
-  char keys[200];
-  const json_t *value = json_object_get(record, name);
-  made->field = name;
-  if (value != NULL && !json_is_null(value)) return value;
-  rt_problem(problem, value == NULL ? "the record has no '%s'" : "'%s' is null", name);
-  rt_help(problem, "its fields are: %s", documents_keys(record, keys, sizeof keys));
-  return NULL;
-}
-
-/* A field that holds a text. NULL with a problem. */
-static const json_t *text_of(const json_t *record, const char *name, struct made_text *made, struct problem *problem) {
-  const json_t *value = field_of(record, name, made, problem);
-  if (value == NULL) return NULL;
-  if (json_is_string(value) && json_string_length(value) > 0) return value;
-  if (!json_is_string(value)) {
-    rt_problem(problem, "'%s' is not a text", name);
-    rt_help(problem, "name a field that holds a text");
-  } else {
-    rt_problem(problem, "the text '%s' is empty", name);
-    rt_help(problem, "leave out records without a text with --on-bad-record skip");
-  }
-  return NULL;
-}
-
-static bool encode_field(struct work *work, const json_t *record, const char *name, int which, struct made_text *made,
-                         struct problem *problem) {
-  const json_t *value = text_of(record, name, made, problem);
-  return value != NULL &&
-         text_rows_encode(&work->rows, which, json_string_value(value), json_string_length(value), problem);
-}
-
-static size_t strlen_of(const json_t *text) {
-  return json_is_string(text) ? strlen(json_string_value(text)) : 0;
-}
-
-/* The texts and the label of a record. */
-static bool take_texts(struct work *work, const json_t *record, struct made_text *made, struct problem *problem) {
-  const struct labelling *what = work->what;
-  if (!encode_field(work, record, what->text, 0, made, problem)) return false;
-  if (what->pair != NULL && !encode_field(work, record, what->pair, 1, made, problem)) return false;
-  const json_t *label = field_of(record, what->label, made, problem);
-  if (label != NULL && strlen_of(label) < json_string_length(label))
-    return rt_problem(problem, "the label has a NUL in it");
-  return label != NULL && tasks[what->task].take(work, label, problem);
-}
-
-/* ---- Words with a label each ---- */
-
-static bool refuse_list(const char *name, struct problem *problem) {
-  rt_problem(problem, "'%s' is not a list", name);
-  return rt_help(problem, "--task token-classification takes a list of words, and one of as many labels");
-}
-
-/* A word and its label. */
-static bool take_word(struct work *work, const json_t *word, const json_t *label, size_t number,
-                      struct problem *problem) {
-  size_t before = work->rows.texts[0].count;
-  if (json_string_length(word) == 0) return rt_problem(problem, "word %zu is not a text, or is empty", number);
-  if (!text_rows_encode(&work->rows, 0, json_string_value(word), json_string_length(word), problem)) return false;
-  const int32_t begins = (int32_t)labels_number(&work->labels, label, problem), goes_on = -1 - begins;
-  if (begins < 0) return false;
-  for (size_t i = before; i < work->rows.texts[0].count; i++)
-    bytes_add(&work->words, (const char *)(i == before ? &begins : &goes_on), sizeof begins);
-  return !work->words.failed || rt_problem(problem, "no memory for the labels");
-}
-
-static bool take_words(struct work *work, const json_t *record, struct made_text *made, struct problem *problem) {
-  const char *name = work->what->text, *label = work->what->label;
-  const json_t *words = field_of(record, name, made, problem);
-  const json_t *labels = words != NULL ? field_of(record, label, made, problem) : NULL;
-  if (labels == NULL) return false;
-  if (!json_is_array(words) || !json_is_array(labels)) return refuse_list(json_is_array(words) ? label : name, problem);
-  if (json_array_size(words) != json_array_size(labels) || json_array_size(words) == 0) {
-    rt_problem(problem, "%zu words of '%s' have %zu labels in '%s'", json_array_size(words), name,
-               json_array_size(labels), label);
-    return rt_help(problem, "give each word a label, and each record a word");
-  }
-  work->words.size = 0;
-  for (size_t i = 0; i < json_array_size(words); i++)
-    if (!take_word(work, json_array_get(words, i), json_array_get(labels, i), i + 1, problem)) return false;
-  return true;
-}
-
-/* The labels of the newest row's tokens: of the first one that it has of each word. */
-static bool add_words(struct work *work, struct problem *problem) {
-  const struct row_text *text = &work->rows.texts[0];
-  const struct row_span span = text_rows_span(&work->rows, work->rows.count - 1);
-  for (size_t i = 0; i < span.count; i++) {
-    int32_t target = no_label;
-    if (i >= text->at && i < text->at + text->kept) {
-      memcpy(&target, work->words.text + (text->first + i - text->at) * sizeof target, sizeof target);
-      if (target < 0) target = i == text->at ? -1 - target : no_label;
-    }
-    if (!add_target(work, &target, problem)) return false;
+/* Goes on with the labels of a note. */
+static bool take_labels(struct work *work, const json_t *names) {
+  struct problem ignored;
+  for (size_t i = work->labels.given ? json_array_size(names) : 0; i < json_array_size(names); i++) {
+    const char *name = json_string_value(json_array_get(names, i));
+    if (name == NULL || labels_number_of(&work->labels, name, &ignored) != (int64_t)i) return false;
   }
   return true;
 }
 
-/* ---- Questions, contexts and answers ---- */
-
-static bool end_row(struct work *work, struct problem *problem) {
-  uint64_t end = work->targets.size;
-  bytes_add(&work->ends, (const char *)&end, sizeof end);
-  return !work->ends.failed || rt_problem(problem, "no memory for the labels");
-}
-
-/* The rows of a record: windows of its context. Where padding is on the left the context is the first of the two, as
- * run_qa.py has it. */
-static bool take_answer(struct work *work, const json_t *record, struct made_text *made, struct problem *problem) {
-  const struct labelling *what = work->what;
-  const int which = work->rows.pads_left ? 0 : 1;
-  struct row_windows windows;
-  struct span span;
-  const json_t *question = text_of(record, what->text, made, problem);
-  const json_t *context = question != NULL ? text_of(record, what->pair, made, problem) : NULL;
-  if (context == NULL) return false;
-  const char *asked = span_question(json_string_value(question)), *text = json_string_value(context);
-  const size_t size = json_string_length(context);
-  if (!span_read(record, what->label, what->is_table, text, size, work->rows.special.trims, &span, made, problem))
-    return false;
-  const size_t left = json_string_length(question) - (size_t)(asked - json_string_value(question));
-  made->field = NULL;
-  if (!text_rows_encode(&work->rows, 1 - which, asked, left, problem) ||
-      !text_rows_encode_marked(&work->rows, which, text, size, span.ranges, span.is_none ? 0 : 2, problem) ||
-      !text_rows_windows(&work->rows, which, (size_t)what->stride, &windows, problem))
-    return false;
-  span_locate(&work->rows, which, &span);
-  for (size_t i = 0; i < windows.count; i++) {
-    int32_t label[2];
-    if (!text_rows_add_window(&work->rows, &windows, i, problem)) return false;
-    span_label(&work->rows, which, &span, label);
-    if (!add_target(work, &label[0], problem) || !add_target(work, &label[1], problem) || !end_row(work, problem))
-      return false;
-  }
-  work->records++;
-  return true;
-}
-
-/* ---- */
-
-/* The one row of a record. */
-static bool take_row(struct work *work, const json_t *record, struct made_text *made, struct problem *problem) {
-  const bool words = work->what->task == TASK_TOKENS;
-  if (!(words ? take_words(work, record, made, problem) : take_texts(work, record, made, problem))) return false;
-  made->field = NULL;
-  return text_rows_add(&work->rows, work->what->pair != NULL ? 2 : 1, problem) &&
-         (!words || add_words(work, problem)) && end_row(work, problem);
-}
-
-/* Makes the rows of a record. What was added of one that turns out to be bad is taken back. */
-static bool take(void *context, json_t *record, struct made_text *made, struct problem *problem) {
-  struct work *work = context;
-  const size_t before = work->targets.size;
-  const int64_t labels = labels_count(&work->labels);
-  const bool spans = work->what->task == TASK_SPANS;
-  text_rows_begin(&work->rows);
-  made->text = "";
-  if (spans ? take_answer(work, record, made, problem) : take_row(work, record, made, problem)) return true;
-  work->targets.size = before;
-  labels_cut(&work->labels, labels);
-  return false;
-}
-
-static bool read_file(struct work *work, const char *path, struct problem *problem) {
-  const struct labelling *what = work->what;
-  const struct text_selector selector = {
-      .kind = TEXT_MADE, .is_table = what->is_table, .skipped = what->skipped, .make = take, .context = work};
-  struct mapping file;
-  struct documents documents;
-  enum document found = DOCUMENT_BAD;
-  size_t forgotten = 0;
-  if (!rt_map(&file, path, "give an existing file", problem)) return false;
-  if (documents_begin(&documents, path, (const char *)file.bytes, file.size, selector, problem))
-    while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT)
-      forgotten = forget_read(&file, forgotten, documents_done(&documents));
-  documents_end(&documents);
-  rt_unmap(&file);
-  return found == DOCUMENT_NONE;
+/* Where a run of the same key was. False: there is none, or its rows are not there. */
+static bool resume(struct work *work) {
+  json_int_t record, skipped, rows, bytes, shortened, records;
+  json_t *all = json_load_file(work->note.path, 0, NULL), *names;
+  const char *key;
+  char wanted[24];
+  struct problem ignored;
+  snprintf(wanted, sizeof wanted, "%016" PRIx64, work->key);
+  bool good = json_unpack(all, "{ss si sI sI sI sI sI sI so}", "key", &key, "file", &work->file, "record", &record,
+                          "skipped", &skipped, "rows", &rows, "bytes", &bytes, "shortened", &shortened, "records",
+                          &records, "labels", &names) == 0 &&
+              strcmp(key, wanted) == 0 && work->file >= 0 && work->file <= work->what->count && rows >= 0 &&
+              bytes >= 0 && row_log_resume(&work->log, work->what->output, rows, (uint64_t)bytes, &ignored) &&
+              take_labels(work, names);
+  work->record = good ? (uint64_t)record : 0;
+  work->skipped_before = good ? skipped : 0;
+  work->rows.shortened = good ? shortened : 0;
+  work->records = good ? records : 0;
+  json_decref(all);
+  return good;
 }
 
 /* ---- The files ---- */
 
+static bool take(void *context, json_t *record, struct made_text *made, struct problem *problem) {
+  struct work *work = context;
+  return labelled_take(work->what, &work->rows, &work->labels, &work->waiting, record, made, problem);
+}
+
+static bool begin_file(struct work *work, struct problem *problem) {
+  const struct labelling *what = work->what;
+  const struct mapping *file = &work->files[work->file];
+  const struct text_selector selector = {
+      .kind = TEXT_MADE, .is_table = what->is_table, .skipped = what->skipped, .make = take, .context = work};
+  work->done = work->forgotten = 0;
+  work->is_bad |= !documents_begin(&work->documents, what->files[work->file], (const char *)file->bytes, file->size,
+                                   selector, problem);
+  return !work->is_bad;
+}
+
+/* Resumes what another run left, or begins. */
+static bool begin(struct work *work, struct problem *problem) {
+  const struct labelling *what = work->what;
+  if (!resume(work)) {
+    row_log_end(&work->log, false);
+    labels_cut(&work->labels, work->labels.given ? labels_count(&work->labels) : 0);
+    work->file = 0;
+    return row_log_begin(&work->log, what->output, problem) && begin_file(work, problem);
+  }
+  if (what->skipped != NULL) what->skipped->count = work->skipped_before;
+  fprintf(stderr, "resumes after %" PRId64 " rows\n", work->log.rows);
+  if (work->file == what->count) return true;
+  if (!begin_file(work, problem)) return false;
+  if (work->record == 0 || documents_seek(&work->documents, work->record, problem)) return true;
+  rt_problem(problem, "%s: it does not fit the files", work->note.path);
+  return rt_help(problem, "remove it, and begin again");
+}
+
+static uint64_t done_before(const struct work *work) {
+  uint64_t done = work->file < work->what->count ? work->done : 0;
+  for (int i = 0; i < work->file; i++) done += work->files[i].size;
+  return done;
+}
+
+/* Makes the rows of the records that wait, and writes them. */
+static bool write_rows(struct work *work, struct problem *problem) {
+  struct waiting *waiting = &work->waiting;
+  const struct waiting_record *records = (const struct waiting_record *)(const void *)waiting->records.text;
+  const int32_t *targets = (const int32_t *)(const void *)waiting->targets.text;
+  if (waiting->count == 0) return true;
+  if (!batch_encode(waiting->batch, problem)) {
+    work->is_bad = true;
+    return false;
+  }
+  for (int i = 0; i < waiting->count; targets += records[i++].n_targets)
+    if (!(work->what->task == TASK_SPANS ? add_windows(work, &records[i], problem)
+                                         : add_row(work, &records[i], targets, problem)))
+      return false;
+  work->records += waiting->count;
+  batch_empty(waiting->batch);
+  waiting->records.size = waiting->targets.size = 0;
+  waiting->count = 0;
+  progress_tell(&work->bar, done_before(work));
+  return row_log_write(&work->log, problem) && (!note_is_due(&work->note) || note(work, problem));
+}
+
+static bool read_files(struct work *work, struct problem *problem) {
+  while (work->file < work->what->count) {
+    work->record = documents_position(&work->documents);
+    work->done = documents_done(&work->documents);
+    work->forgotten = forget_read(&work->files[work->file], work->forgotten, work->done);
+    if (work->what->skipped != NULL) work->skipped_before = work->what->skipped->count;
+    if (batch_is_full(work->waiting.batch) && !write_rows(work, problem)) return false;
+    enum document found = documents_next(&work->documents, problem);
+    work->is_bad |= found == DOCUMENT_BAD;
+    if (found == DOCUMENT_BAD) return false;
+    if (found == DOCUMENT_NEXT) continue;
+    documents_end(&work->documents);
+    if (++work->file < work->what->count && !begin_file(work, problem)) return false;
+  }
+  return write_rows(work, problem) && (work->note.took == 0 || note(work, problem));
+}
+
+/* ---- */
+
+/* What the rows depend on but the files' content. */
+static uint64_t key_of(const struct work *work) {
+  const struct labelling *what = work->what;
+  const struct text_rows *rows = &work->rows;
+  const char *const words[] = {what->text, what->pair, what->label, what->labels};
+  uint32_t special[2] = {0};
+  text_rows_token(rows, "cls_token", &special[0]);
+  text_rows_token(rows, "bos_token", &special[1]);
+  const int64_t numbers[] = {what->task,   what->is_table,  what->length,    what->skipped != NULL,
+                             what->stride, rows->pads_left, rows->cuts_left, (int64_t)rows->pad,
+                             special[0],   special[1]};
+  struct checksum key = rt_checksum_start();
+  rt_checksum_add(&key, rows->json.bytes, rows->json.size);
+  rt_checksum_add(&key, numbers, sizeof numbers);
+  for (int i = 0; i < 4; i++)
+    rt_checksum_add(&key, words[i] != NULL ? words[i] : "", strlen(words[i] != NULL ? words[i] : "") + 1);
+  const char *name;
+  json_t *number;
+  json_object_foreach(work->labels.numbers, name, number) rt_checksum_add(&key, name, strlen(name) + 1);
+  (void)number;
+  for (int i = 0; i < what->count; i++) {
+    const struct file_state *state = &work->watch.states[i];
+    rt_checksum_add(&key, what->files[i], strlen(what->files[i]) + 1);
+    rt_checksum_add(&key, &state->size, sizeof state->size);
+    rt_checksum_add(&key, &state->changed, sizeof state->changed);
+  }
+  return rt_checksum_end(&key);
+}
+
+static bool open_inputs(struct work *work, struct problem *problem) {
+  const struct labelling *what = work->what;
+  work->files = calloc((size_t)what->count, sizeof *work->files);
+  if (work->files == NULL) return rt_problem(problem, "no memory for the files");
+  if (!watch_begin(&work->watch, what->files, what->count, problem) ||
+      !labels_begin(&work->labels, what->labels, problem) ||
+      !text_rows_open(&work->rows, what->tokenizer, what->length, what->pair != NULL ? 2 : 1, what->pad, problem))
+    return false;
+  for (int i = 0; i < what->count; i++) {
+    if (!rt_map(&work->files[i], what->files[i], "give an existing file", problem)) return false;
+    work->all += work->files[i].size;
+  }
+  work->key = key_of(work);
+  if (what->task == TASK_SPANS && !tokenizer_measure(work->rows.tokenizer))
+    return rt_problem(problem, "%s: no memory for its tokens", what->tokenizer);
+  work->waiting.batch = batch_new(work->rows.tokenizer);
+  return (work->waiting.batch != NULL || rt_problem(problem, "no memory for the texts")) &&
+         note_begin(&work->note, what->output, problem);
+}
+
 static bool check(const struct work *work, struct problem *problem) {
   const struct labelling *what = work->what;
-  if (work->rows.count == 0) {
+  if (work->log.rows == 0) {
     rt_problem(problem, "%s: no record gives a row", what->files[0]);
     const struct skipped *skipped = what->skipped;
     return rt_help(problem, "%s%.400s", skipped != NULL && skipped->count > 0 ? "the first that was skipped: " : "",
@@ -341,63 +321,37 @@ static bool check(const struct work *work, struct problem *problem) {
   return rt_help(problem, "give records of at least two classes, or all names with --labels");
 }
 
-/* Elements of a row's labels; 0: it is one. */
-static int64_t columns_of(const struct work *work) {
-  switch (work->what->task) {
-  case TASK_MULTI_LABEL:
-    return labels_count(&work->labels);
-  case TASK_TOKENS:
-    return work->what->length;
-  case TASK_SPANS:
-    return 2;
-  default:
-    return 0;
+static bool make_rows(struct work *work, struct problem *problem) {
+  bool good = begin(work, problem);
+  work->bar = progress_begin(done_before(work), work->all);
+  good = good && read_files(work, problem);
+  progress_end(&work->bar);
+  if (!watch_check(&work->watch, problem)) { /* what looks bad may be what was changed */
+    good = false;
+    work->is_bad = true;
   }
-}
-
-static void report(const struct work *work, bool is_named) {
-  const struct labelling *what = work->what;
-  printf("%s: %" PRId64 " rows of %" PRId64 " tokens", what->output, work->rows.count, what->length);
-  if (what->task == TASK_SPANS)
-    printf(", windows of %" PRId64 " contexts", work->records);
-  else
-    printf(", %" PRId64 " shortened", work->rows.shortened);
-  if (is_named) printf("; %" PRId64 " labels in %s", labels_count(&work->labels), what->names);
-  printf("\n");
-}
-
-static bool write_files(struct work *work, struct problem *problem) {
-  const struct labelling *what = work->what;
-  const struct task_of *task = &tasks[what->task];
-  bool is_named = what->names != NULL && what->task != TASK_REGRESSION;
-  struct npz_array arrays[4];
-  work->sorted = labels_sort(&work->labels);
-  if (work->sorted == NULL) return rt_problem(problem, "no memory for the labels");
-  text_rows_arrays(&work->rows, arrays);
-  arrays[3] = (struct npz_array){"labels", task->dtype, 4, work->rows.count, columns_of(work), task->fill, work};
-  /* The archive comes last: where it is, its names are, too. */
-  if (what->names != NULL && !labels_write(is_named ? &work->labels : NULL, what->names, task->problem_type, problem))
-    return false;
-  if (!npz_write(what->output, arrays, 4, problem)) return false;
-  report(work, is_named);
-  return true;
+  if (good && !check(work, problem)) {
+    good = false;
+    work->is_bad = true;
+  }
+  good = good && row_log_read(&work->log, problem) &&
+         labelled_write_arrays(work->what, &work->rows, &work->labels, &work->log, work->records, problem);
+  if (good || work->is_bad) unlink(work->note.path);
+  row_log_end(&work->log, access(work->note.path, F_OK) == 0);
+  return good;
 }
 
 bool labelled_write(const struct labelling *labelling, struct problem *problem) {
   struct work work = {.what = labelling};
-  struct watch watch;
-  bool good = watch_begin(&watch, labelling->files, labelling->count, problem) &&
-              labels_begin(&work.labels, labelling->labels, problem) &&
-              text_rows_open(&work.rows, labelling->tokenizer, labelling->length, labelling->pad, problem);
-  for (int i = 0; good && i < labelling->count; i++) good = read_file(&work, labelling->files[i], problem);
-  good = watch_check(&watch, problem) && good; /* what looks bad may be what was changed */
-  good = good && check(&work, problem) && write_files(&work, problem);
-  watch_end(&watch);
+  bool good = open_inputs(&work, problem) && make_rows(&work, problem);
+  documents_end(&work.documents);
+  for (int i = 0; work.files != NULL && i < labelling->count; i++) rt_unmap(&work.files[i]);
+  free(work.files);
+  watch_end(&work.watch);
+  batch_free(work.waiting.batch);
+  bytes_free(&work.waiting.records);
+  bytes_free(&work.waiting.targets);
   text_rows_close(&work.rows);
   labels_end(&work.labels);
-  bytes_free(&work.targets);
-  bytes_free(&work.words);
-  bytes_free(&work.ends);
-  free(work.sorted);
   return good;
 }

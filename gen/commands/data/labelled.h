@@ -28,7 +28,9 @@ struct labelling {
   struct skipped *skipped;     /* the caller's: counts bad records; NULL: such a record is a problem */
 };
 
-/* Writes both files, and prints what is in them. False with a problem, and without new files. */
+/* Writes both files, and prints what is in them. Threads make tokens of the texts at the same time. While it continues,
+ * OUTPUT.rows.partial has the rows and OUTPUT.progress says where in the files it is; the same call resumes from there.
+ * False with a problem, and without new files. */
 bool labelled_write(const struct labelling *labelling, struct problem *problem);
 
 #endif

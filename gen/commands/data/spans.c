@@ -135,7 +135,7 @@ void span_locate(const struct text_rows *rows, int which, struct span *span) {
 void span_label(const struct text_rows *rows, int which, const struct span *span, int32_t label[2]) {
   const struct row_text *text = &rows->texts[which];
   const size_t first = text->first, end = first + text->kept;
-  const size_t at = text_rows_span(rows, rows->count - 1).at + text->at;
+  const size_t at = text_rows_first(rows) + text->at;
   uint32_t token;
   if (!span->is_none && first < span->begins && span->ends < end) {
     const size_t begins = (span->begins < end ? span->begins : end) - 1, ends = span->ends > first ? span->ends : first;
@@ -144,5 +144,5 @@ void span_label(const struct text_rows *rows, int which, const struct span *span
     return;
   }
   const bool named = text_rows_token(rows, "cls_token", &token) || text_rows_token(rows, "bos_token", &token);
-  label[0] = label[1] = named ? text_rows_find(rows, rows->count - 1, token) : 0;
+  label[0] = label[1] = named ? text_rows_find(rows, token) : 0;
 }

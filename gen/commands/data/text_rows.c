@@ -55,16 +55,21 @@ static bool read_config(struct text_rows *rows, const char *pad, struct problem 
   return find_pad(rows, pad, problem);
 }
 
-bool text_rows_open(struct text_rows *rows, const char *tokenizer, int64_t length, const char *pad,
+/* Whether the special tokens leave room for others. */
+static bool has_room(const struct text_rows *rows, struct problem *problem) {
+  const int special = rows->special.of[rows->n_texts - 1].tokens;
+  if (special < rows->length) return true;
+  rt_problem(problem, "%" PRId64 " tokens of a row are taken by the %d special ones", rows->length, special);
+  return rt_help(problem, "raise --max-length");
+}
+
+bool text_rows_open(struct text_rows *rows, const char *tokenizer, int64_t length, int n_texts, const char *pad,
                     struct problem *problem) {
-  *rows = (struct text_rows){.path = tokenizer, .length = length};
+  *rows = (struct text_rows){.path = tokenizer, .length = length, .n_texts = n_texts};
   if (!rt_map(&rows->json, tokenizer, "give the tokenizer.json of the model", problem)) return false;
   rows->tokenizer = tokenizer_read(tokenizer, (const char *)rows->json.bytes, rows->json.size, problem);
-  if (rows->tokenizer == NULL || !tokenizer_special(rows->tokenizer, tokenizer, &rows->special, problem) ||
-      !read_config(rows, pad, problem))
-    return false;
-  rows->encoder = encoder_new(rows->tokenizer);
-  return rows->encoder != NULL || rt_problem(problem, "%s: no memory for its tokens", tokenizer);
+  return rows->tokenizer != NULL && tokenizer_special(rows->tokenizer, tokenizer, &rows->special, problem) &&
+         has_room(rows, problem) && read_config(rows, pad, problem);
 }
 
 void text_rows_close(struct text_rows *rows) {
@@ -75,8 +80,6 @@ void text_rows_close(struct text_rows *rows) {
   json_decref(rows->config);
   bytes_free(&rows->ids);
   bytes_free(&rows->segments);
-  bytes_free(&rows->ends);
-  encoder_free(rows->encoder);
   tokenizer_free(rows->tokenizer);
   rt_unmap(&rows->json);
   *rows = (struct text_rows){0};
@@ -91,36 +94,11 @@ void text_rows_begin(struct text_rows *rows) {
   }
 }
 
-static bool add_marks(struct row_text *of, const uint8_t *marks, size_t count) {
-  if (marks != NULL) bytes_add(&of->marks, (const char *)marks, count);
-  return !of->marks.failed;
-}
-
-bool text_rows_encode_marked(struct text_rows *rows, int which, const char *text, size_t size,
-                             const struct text_range *ranges, size_t n_ranges, struct problem *problem) {
+void text_rows_take(struct text_rows *rows, int which, const uint32_t *tokens, const uint8_t *marks, size_t count) {
   struct row_text *of = &rows->texts[which];
-  struct encoding encoding;
-  const uint32_t *tokens;
-  size_t count = 1;
-  if (n_ranges > 0 && !rows->measured && !(rows->measured = tokenizer_measure(rows->tokenizer)))
-    return rt_problem(problem, "%s: no memory for its tokens", rows->path);
-  bool good = encoding_begin(&encoding, rows->encoder, rows->path, text, size, problem);
-  if (good && n_ranges > 0 && !encoding_mark(&encoding, ranges, n_ranges))
-    good = rt_problem(problem, "no memory for the tokens of a text");
-  while (good && count > 0) {
-    good = encoding_next(&encoding, &tokens, &count, problem);
-    if (!good) break;
-    bytes_add(&of->tokens, (const char *)tokens, count * sizeof *tokens);
-    of->count += count;
-    if (of->tokens.failed || !add_marks(of, encoding_marks(&encoding), count))
-      good = rt_problem(problem, "no memory for the tokens of a text");
-  }
-  encoding_end(&encoding);
-  return good;
-}
-
-bool text_rows_encode(struct text_rows *rows, int which, const char *text, size_t size, struct problem *problem) {
-  return text_rows_encode_marked(rows, which, text, size, NULL, 0, problem);
+  bytes_add(&of->tokens, (const char *)tokens, count * sizeof *tokens);
+  bytes_add(&of->marks, (const char *)marks, count);
+  of->count += count;
 }
 
 uint8_t text_rows_mark(const struct text_rows *rows, int which, size_t i) {
@@ -142,33 +120,28 @@ static void share_longest_first(size_t room, size_t *a, size_t *b) {
 }
 
 /* How many tokens of each text the row keeps. */
-static bool shorten(struct text_rows *rows, int n_texts, struct problem *problem) {
-  size_t kept[2] = {rows->texts[0].count, n_texts == 2 ? rows->texts[1].count : 0};
-  const size_t special = (size_t)rows->special.of[n_texts - 1].tokens, all = (size_t)rows->length;
-  if (special >= all) {
-    rt_problem(problem, "%" PRId64 " tokens of a row are taken by the %zu special ones", rows->length, special);
-    return rt_help(problem, "raise --max-length");
-  }
-  size_t room = all - special;
+static void shorten(struct text_rows *rows) {
+  size_t kept[2] = {rows->texts[0].count, rows->n_texts == 2 ? rows->texts[1].count : 0};
+  const size_t room = (size_t)rows->length - (size_t)rows->special.of[rows->n_texts - 1].tokens;
   bool fits = kept[0] + kept[1] <= room;
-  if (!fits && n_texts == 2) {
+  if (!fits && rows->n_texts == 2) {
     share_longest_first(room, &kept[0], &kept[1]);
   } else if (!fits) {
     kept[0] = room;
   }
   rows->shortened += !fits;
-  for (int i = 0; i < n_texts; i++) {
+  for (int i = 0; i < rows->n_texts; i++) {
     struct row_text *of = &rows->texts[i];
     of->kept = kept[i];
     of->first = rows->cuts_left ? of->count - kept[i] : 0;
   }
-  return true;
 }
 
-/* Adds the row of what each text keeps, with the special tokens around it. */
-static bool add_row(struct text_rows *rows, int n_texts, struct problem *problem) {
-  const struct special_pieces *pieces = &rows->special.of[n_texts - 1];
+/* Makes the row of what each text keeps, with the special tokens around it. */
+static bool make(struct text_rows *rows, struct problem *problem) {
+  const struct special_pieces *pieces = &rows->special.of[rows->n_texts - 1];
   size_t at = 0;
+  rows->ids.size = rows->segments.size = 0;
   for (int i = 0; i < pieces->count; i++) {
     const struct special_piece *piece = &pieces->items[i];
     struct row_text *of = piece->text >= 0 ? &rows->texts[piece->text] : NULL;
@@ -179,25 +152,25 @@ static bool add_row(struct text_rows *rows, int n_texts, struct problem *problem
     for (size_t k = 0; k < count; k++) bytes_add(&rows->segments, (const char *)&piece->segment, 1);
     at += count;
   }
-  uint64_t end = rows->ids.size / sizeof(uint32_t);
-  bytes_add(&rows->ends, (const char *)&end, sizeof end);
-  rows->count++;
-  if (!rows->ids.failed && !rows->segments.failed && !rows->ends.failed) return true;
-  return rt_problem(problem, "no memory for the tokens of %" PRId64 " rows", rows->count);
+  for (int i = 0; i < 2; i++)
+    if (rows->texts[i].tokens.failed || rows->texts[i].marks.failed) rows->ids.failed = true;
+  return (!rows->ids.failed && !rows->segments.failed) || rt_problem(problem, "no memory for the tokens of a row");
 }
 
-bool text_rows_add(struct text_rows *rows, int n_texts, struct problem *problem) {
-  return shorten(rows, n_texts, problem) && add_row(rows, n_texts, problem);
+bool text_rows_make(struct text_rows *rows, struct problem *problem) {
+  shorten(rows);
+  return make(rows, problem);
 }
 
 /* ---- Windows ---- */
 
-/* As Encoding::truncate of the library tokenizers (tokenizers/src/tokenizer/encoding.rs) cuts. */
-bool text_rows_windows(const struct text_rows *rows, int text, size_t stride, struct row_windows *windows,
-                       struct problem *problem) {
-  const size_t taken = (size_t)rows->special.of[1].tokens + rows->texts[1 - text].count, all = (size_t)rows->length;
-  const size_t count = rows->texts[text].count, room = taken < all ? all - taken : 0;
-  *windows = (struct row_windows){.text = text, .width = count, .step = 1, .count = 1};
+/* As Encoding::truncate of the library tokenizers (tokenizers/src/tokenizer/encoding.rs) cuts. Where padding is on the
+ * left the text that is cut is the first of the two, as run_qa.py has it. */
+bool text_rows_windows(const struct text_rows *rows, size_t other, size_t count, size_t stride,
+                       struct row_windows *windows, struct problem *problem) {
+  const size_t taken = (size_t)rows->special.of[1].tokens + other, all = (size_t)rows->length;
+  const size_t room = taken < all ? all - taken : 0;
+  *windows = (struct row_windows){.text = rows->pads_left ? 0 : 1, .width = count, .step = 1, .count = 1};
   if (count <= room && room > 0) return true;
   if (room <= stride) {
     rt_problem(problem, "the other text and the special tokens leave %zu of %zu tokens of a row", room, all);
@@ -210,8 +183,8 @@ bool text_rows_windows(const struct text_rows *rows, int text, size_t stride, st
   return true;
 }
 
-bool text_rows_add_window(struct text_rows *rows, const struct row_windows *windows, size_t i,
-                          struct problem *problem) {
+bool text_rows_make_window(struct text_rows *rows, const struct row_windows *windows, size_t i,
+                           struct problem *problem) {
   struct row_text *whole = &rows->texts[1 - windows->text], *of = &rows->texts[windows->text];
   const size_t from = i * windows->step;
   const size_t to = from + windows->width < of->count ? from + windows->width : of->count;
@@ -219,62 +192,24 @@ bool text_rows_add_window(struct text_rows *rows, const struct row_windows *wind
   whole->kept = whole->count;
   of->first = rows->cuts_left ? of->count - to : from;
   of->kept = to - from;
-  return add_row(rows, 2, problem);
+  return make(rows, problem);
 }
+
+/* ---- The row that was made ---- */
 
 bool text_rows_token(const struct text_rows *rows, const char *key, uint32_t *token) {
   const char *text = special_text(rows->config, key);
   return text != NULL && tokenizer_find(rows->tokenizer, text, token);
 }
 
-/* ---- The arrays ---- */
-
-static uint64_t end_of(const struct text_rows *rows, int64_t row) {
-  uint64_t end = 0;
-  if (row >= 0) memcpy(&end, rows->ends.text + (size_t)row * sizeof end, sizeof end);
-  return end;
+size_t text_rows_first(const struct text_rows *rows) {
+  return rows->pads_left ? (size_t)rows->length - rows->ids.size / sizeof(uint32_t) : 0;
 }
 
-struct row_span text_rows_span(const struct text_rows *rows, int64_t row) {
-  uint64_t first = end_of(rows, row - 1);
-  size_t count = (size_t)(end_of(rows, row) - first);
-  return (struct row_span){first, count, rows->pads_left ? (size_t)rows->length - count : 0};
-}
-
-int32_t text_rows_find(const struct text_rows *rows, int64_t row, uint32_t token) {
-  const struct row_span span = text_rows_span(rows, row);
-  if (span.at > 0 && rows->pad == token) return 0;
-  for (size_t i = 0; i < span.count; i++)
-    if (memcmp(rows->ids.text + (span.first + i) * sizeof token, &token, sizeof token) == 0)
-      return (int32_t)(span.at + i);
-  return span.at == 0 && rows->pad == token && (int64_t)span.count < rows->length ? (int32_t)span.count : 0;
-}
-
-static void fill_ids(const void *context, int64_t row, void *out) {
-  const struct text_rows *rows = context;
-  const struct row_span span = text_rows_span(rows, row);
-  uint32_t *ids = out;
-  for (int64_t i = 0; i < rows->length; i++) ids[i] = rows->pad;
-  memcpy(ids + span.at, rows->ids.text + span.first * sizeof *ids, span.count * sizeof *ids);
-}
-
-static void fill_mask(const void *context, int64_t row, void *out) {
-  const struct text_rows *rows = context;
-  const struct row_span span = text_rows_span(rows, row);
-  memset(out, 0, (size_t)rows->length);
-  memset((char *)out + span.at, 1, span.count);
-}
-
-static void fill_segments(const void *context, int64_t row, void *out) {
-  const struct text_rows *rows = context;
-  const struct row_span span = text_rows_span(rows, row);
-  memset(out, 0, (size_t)rows->length);
-  memcpy((char *)out + span.at, rows->segments.text + span.first, span.count);
-}
-
-void text_rows_arrays(const struct text_rows *rows, struct npz_array arrays[3]) {
-  const struct npz_array all[] = {{"input_ids", "<i4", 4, rows->count, rows->length, fill_ids, rows},
-                                  {"attention_mask", "|u1", 1, rows->count, rows->length, fill_mask, rows},
-                                  {"token_type_ids", "|u1", 1, rows->count, rows->length, fill_segments, rows}};
-  memcpy(arrays, all, sizeof all);
+int32_t text_rows_find(const struct text_rows *rows, uint32_t token) {
+  const size_t at = text_rows_first(rows), count = rows->ids.size / sizeof token;
+  if (at > 0 && rows->pad == token) return 0;
+  for (size_t i = 0; i < count; i++)
+    if (memcmp(rows->ids.text + i * sizeof token, &token, sizeof token) == 0) return (int32_t)(at + i);
+  return at == 0 && rows->pad == token && (int64_t)count < rows->length ? (int32_t)count : 0;
 }

@@ -8,6 +8,7 @@
 
 #include "gen/commands/data/batch.h"
 #include "gen/commands/data/forget.h"
+#include "gen/commands/data/note.h"
 #include "gen/commands/data/progress.h"
 #include "gen/commands/data/skipped.h"
 #include "gen/commands/data/watch.h"
@@ -16,18 +17,13 @@
 #include "runtime/data/token_file.h"
 #include "runtime/files/mapping.h"
 
-/* Seconds from one note of the progress to the next: what a killed run loses at most, where a note, which lists all
- * documents, takes no more than a small fraction of them. */
-static const double note_pace = 1.0, note_fraction = 0.05;
-
 struct work {
   const struct tokenizing *what;
   struct tokenizer *tokenizer;
   struct mapping json, *texts;
   uint32_t end;               /* the token that ends documents */
   uint64_t key, all;          /* what is being done, as a number; bytes of all texts */
-  char note[4096];            /* where the progress is noted */
-  double noted, took;         /* when, and how long that took */
+  struct note note;           /* of the progress; it lists all documents */
   int file;                   /* the current one */
   uint64_t record;            /* where in its content the current document begins, or the next one */
   size_t done, forgotten;     /* bytes of the file before that, and those that are let go of */
@@ -85,7 +81,7 @@ static bool note(struct work *work, struct problem *problem) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
-  work->noted = rt_now();
+  const double started = rt_now();
   if (out == NULL) return rt_problem(problem, "no memory to note the progress");
   fprintf(out,
           "accel-gen data %016" PRIx64 "\n%d %" PRIu64 " %d %zu %zu\n%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 "\n",
@@ -95,11 +91,8 @@ static bool note(struct work *work, struct problem *problem) {
   fprintf(out, "%" PRId64 "\n", work->out.n_spans);
   for (int64_t i = 0; i < 2 * work->out.n_spans; i++) fprintf(out, "%" PRIu64 "\n", work->out.spans[i]);
   bool good = fclose(out) == 0 || rt_problem(problem, "no memory to note the progress");
-  good = good && (fdatasync(work->out.writer.file) == 0 || rt_problem(problem, "%s: cannot be synced", work->note)) &&
-         rt_write_file(work->note, BY_RENAME, text, size, NULL, problem);
+  good = good && note_write(&work->note, started, work->out.writer.file, work->out.writer.partial, text, size, problem);
   free(text);
-  work->took = rt_now() - work->noted;
-  work->noted += work->took;
   return good;
 }
 
@@ -118,7 +111,7 @@ static uint64_t *read_list(FILE *in, int64_t count) {
 static bool read_note(struct work *work, uint64_t *record, size_t *at, size_t *inside) {
   uint64_t key = 0, tokens = 0, highest = 0;
   int64_t documents = -1;
-  FILE *in = fopen(work->note, "r");
+  FILE *in = fopen(work->note.path, "r");
   if (in == NULL) return false;
   int is_inside = 0;
   int64_t skipped = 0;
@@ -183,7 +176,7 @@ static bool begin_document(struct work *work, struct problem *problem) {
 }
 
 static bool does_not_fit(const struct work *work, struct problem *problem) {
-  rt_problem(problem, "%s: it does not fit the texts", work->note);
+  rt_problem(problem, "%s: it does not fit the texts", work->note.path);
   return rt_help(problem, "remove it, and begin again");
 }
 
@@ -201,7 +194,6 @@ static bool begin(struct work *work, struct problem *problem) {
     free(work->out.spans);
     resumed = false;
   }
-  work->noted = rt_now();
   if (!resumed) {
     work->file = 0;
     work->inside = false;
@@ -235,11 +227,6 @@ static uint64_t done_before(const struct work *work) {
   return done + work->done;
 }
 
-static bool is_due(const struct work *work) {
-  double pace = work->took / note_fraction;
-  return rt_now() - work->noted > (pace > note_pace ? pace : note_pace);
-}
-
 /* Adds tokens, and says which are trained on. */
 static bool add_tokens(struct work *work, const uint32_t *tokens, const uint8_t *marks, size_t count,
                        struct problem *problem) {
@@ -270,7 +257,7 @@ static bool add_document(struct work *work, struct problem *problem) {
     if (work->out.tokens % 4096 >= count) continue; /* the clock is asked now and then */
     uint64_t done = work->at.at + work->at.inside;
     progress_tell(&work->bar, before + (done < work->at.size ? done : work->at.size));
-    if (encoding_may_stop(&work->at) && is_due(work) && !note(work, problem)) return false;
+    if (encoding_may_stop(&work->at) && note_is_due(&work->note) && !note(work, problem)) return false;
   }
   encoding_end(&work->at);
   work->inside = false;
@@ -293,7 +280,7 @@ static bool write_batch(struct work *work, struct problem *problem) {
   }
   batch_empty(work->batch);
   progress_tell(&work->bar, done_before(work));
-  return !is_due(work) || note(work, problem);
+  return !note_is_due(&work->note) || note(work, problem);
 }
 
 /* Adds the document that was found to the batch or, where it is long, to the output. */
@@ -349,10 +336,10 @@ static bool tokenize_texts(struct work *work, struct problem *problem) {
   if (work->is_bad) {
     struct problem ignored;
     rt_writer_give_up(&work->out.writer, "", &ignored);
-    unlink(work->note);
+    unlink(work->note.path);
   }
   if (!good || !rt_token_writer_commit(&work->out, tokenizer_vocabulary(work->tokenizer), problem)) return false;
-  unlink(work->note);
+  unlink(work->note.path);
   printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents, vocabulary %" PRIu32, work->what->output,
          work->out.tokens, work->out.width, documents, tokenizer_vocabulary(work->tokenizer));
   if (work->what->marks) printf(", %" PRIu64 " tokens to train on", trained);
@@ -365,9 +352,7 @@ static bool tokenize_texts(struct work *work, struct problem *problem) {
 
 bool tokenize(const struct tokenizing *tokenizing, struct problem *problem) {
   struct work work = {.what = tokenizing};
-  int length = snprintf(work.note, sizeof work.note, "%s.progress", tokenizing->output);
-  if (length < 0 || (size_t)length >= sizeof work.note)
-    return rt_problem(problem, "the name of the output is too long");
+  if (!note_begin(&work.note, tokenizing->output, problem)) return false;
   work.texts = calloc((size_t)tokenizing->count, sizeof *work.texts);
   bool good = work.texts != NULL ? tokenize_texts(&work, problem) : rt_problem(problem, "no memory for the texts");
   for (int i = 0; work.texts != NULL && i < tokenizing->count; i++) rt_unmap(&work.texts[i]);
