@@ -105,8 +105,7 @@ static struct graph *prepare_evaluated(const struct context *context) {
   const struct program *program = context->program;
   struct job *job = arena_alloc(program->arena, sizeof *job);
   struct program *second = arena_alloc(program->arena, sizeof *second);
-  *job = *program->job;
-  job->data.batch_size = (int)job_eval_batch(job);
+  *job = job_of_evaluation(program->job);
   second->arena = program->arena;
   second->job = job;
   second->kind = program->kind;

@@ -18,8 +18,7 @@ struct trial {
 static bool read_evaluated(struct arena *arena, const struct planner *planner, const struct job *job,
                            struct plan_request *request, struct diagnostics *diags) {
   if (planner->kind != PROGRAM_TRAIN || !job_evaluates_other_batches(job)) return true;
-  struct job evaluated = *job;
-  evaluated.data.batch_size = (int)job_eval_batch(job);
+  const struct job evaluated = job_of_evaluation(job);
   request->evaluated = planner->read(planner->context, arena, &evaluated, diags);
   if (request->evaluated != NULL) return true;
   diag_note(diags, job_where(job, "data.eval_batch_size"), "'data.eval_batch_size' is %d here",

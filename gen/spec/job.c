@@ -29,6 +29,12 @@ bool job_evaluates_other_batches(const struct job *job) {
   return job_evaluates(job) && job_eval_batch(job) != job->data.batch_size;
 }
 
+struct job job_of_evaluation(const struct job *job) {
+  struct job evaluated = *job;
+  evaluated.data.batch_size = (int)job_eval_batch(job);
+  return evaluated;
+}
+
 bool job_saves(const struct job *job) {
   return job->checkpoint.every > 0 || job->checkpoint.minutes > 0 || job->checkpoint.epochs.count > 0;
 }

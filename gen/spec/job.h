@@ -395,6 +395,9 @@ bool job_saves(const struct job *job);
 int64_t job_eval_batch(const struct job *job);
 bool job_evaluates_other_batches(const struct job *job);
 
+/* The job with the batch of its evaluations as its batch: of the model as they read it. */
+struct job job_of_evaluation(const struct job *job);
+
 /* The axes' names, by enum axis: as the job writes them. */
 extern const char *const job_axis_names[AXES];
 

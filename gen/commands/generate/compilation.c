@@ -183,7 +183,7 @@ static bool read_job(struct compilation *compilation, const struct job_override 
                          &compilation->diags);
   if (compilation->job != NULL && compilation->kind != PROGRAM_TRAIN) job_leave_ranks(compilation->job);
   if (compilation->job != NULL && compilation->kind == PROGRAM_EVALUATE)
-    compilation->job->data.batch_size = (int)job_eval_batch(compilation->job);
+    *compilation->job = job_of_evaluation(compilation->job);
   return compilation->job != NULL && check_generate(compilation) && resolve_sequence_length(compilation) &&
          read_tuning(compilation);
 }
