@@ -22,9 +22,16 @@ struct shard {
   struct shard_sample sample;
 };
 
+/* The magic alone may be in a text. */
 bool shard_is(const char *bytes, size_t size) {
-  enum { MAGIC_AT = 257 };
-  return size >= MAGIC_AT + 5 && memcmp(bytes + MAGIC_AT, "ustar", 5) == 0;
+  enum { MAGIC_AT = 257, SUM_AT = 148, SUM = 8 };
+  if (size < SHARD_HEADER || memcmp(bytes + MAGIC_AT, "ustar", 5) != 0) return false;
+  unsigned sum = SUM * ' ', wanted = 0; /* of the bytes, with blanks in place of the sum */
+  for (int i = 0; i < SHARD_HEADER; i++)
+    if (i < SUM_AT || i >= SUM_AT + SUM) sum += (unsigned char)bytes[i];
+  for (int i = SUM_AT; i < SUM_AT + SUM - 1; i++)
+    if (bytes[i] >= '0' && bytes[i] <= '7') wanted = 8 * wanted + (unsigned)(bytes[i] - '0');
+  return sum == wanted;
 }
 
 /* ---- The archive ---- */

@@ -34,7 +34,8 @@ struct shard_sample {
 
 struct shard;
 
-/* Whether bytes are the beginning of a tar archive: the first SHARD_HEADER, or all that there are. */
+/* Whether bytes, of which SHARD_HEADER are enough, are the beginning of a tar archive, but for one of V7, which has no
+ * magic. */
 enum { SHARD_HEADER = 512 };
 bool shard_is(const char *bytes, size_t size);
 

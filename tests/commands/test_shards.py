@@ -245,6 +245,9 @@ class Shards(Folder):
                 (self.folder / name).write_bytes(content)
             self.assertIn(told, self.data(name, "-o", "out.tok", "--on-bad-record", "skip", status=1))
         self.assertEqual(list(self.folder.glob("out*")), [])
+        (self.folder / "text.txt").write_bytes(b"x" * 257 + b"ustar" + b"y" * 300)  # what only looks like one
+        self.data("text.txt", "-o", "text.tok")
+        self.assertEqual(read(self.folder / "text.tok")[0].tobytes(), (self.folder / "text.txt").read_bytes())
         (self.folder / "no.tar").write_bytes(b"text")
         self.assertIn("not what tar writes", self.data("no.tar", "-o", "out.tok", status=1))
         self.assertIn("s-1.tar: cannot be opened", self.data("s-{1..3}.tar", "-o", "out.tok", status=1))
