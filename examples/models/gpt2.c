@@ -78,3 +78,38 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "gpt2"},
+    {"block_count", "n_layer"},
+    {"context_length", "block_size"},
+    {"embedding_length", "n_embd"},
+    {"feed_forward_length", "4*n_embd"},
+    {"attention.head_count", "n_head"},
+    {"attention.layer_norm_epsilon", "1e-5", .type = "f32"},
+    {.value = "dropout"},
+    {.value = "vocab_size"},
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    {"transformer.wte.weight", "token_embd.weight"},
+    {"transformer.wpe.weight", "position_embd.weight", .type = "f32"},
+    {"transformer.ln_f.weight", "output_norm.weight"},
+    {"transformer.ln_f.bias", "output_norm.bias"},
+    {"transformer.h.#.ln_1.weight", "blk.#.attn_norm.weight"},
+    {"transformer.h.#.ln_1.bias", "blk.#.attn_norm.bias"},
+    {"transformer.h.#.attn.c_attn.weight", "blk.#.attn_qkv.weight", .change = "transpose"},
+    {"transformer.h.#.attn.c_attn.bias", "blk.#.attn_qkv.bias"},
+    {"transformer.h.#.attn.c_proj.weight", "blk.#.attn_output.weight", .change = "transpose"},
+    {"transformer.h.#.attn.c_proj.bias", "blk.#.attn_output.bias"},
+    {"transformer.h.#.ln_2.weight", "blk.#.ffn_norm.weight"},
+    {"transformer.h.#.ln_2.bias", "blk.#.ffn_norm.bias"},
+    {"transformer.h.#.mlp.c_fc.weight", "blk.#.ffn_up.weight", .change = "transpose"},
+    {"transformer.h.#.mlp.c_fc.bias", "blk.#.ffn_up.bias"},
+    {"transformer.h.#.mlp.c_proj.weight", "blk.#.ffn_down.weight", .change = "transpose"},
+    {"transformer.h.#.mlp.c_proj.bias", "blk.#.ffn_down.bias"},
+    {"transformer.h.#.attn.bias"},
+    {"transformer.h.#.attn.masked_bias"},
+    {"lm_head.weight"}, /* a copy of the embedding */
+};

@@ -82,3 +82,17 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "llama"},
+    GGUF_LLAMA_KEYS("head_dim"),
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    GGUF_LLAMA_ENDS,
+    GGUF_LLAMA_ATTENTION(GGUF_PAIRS("num_attention_heads"), GGUF_PAIRS("num_key_value_heads")),
+    GGUF_LLAMA_MLP,
+};

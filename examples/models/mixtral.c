@@ -152,3 +152,24 @@ tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   tensor balance = scale(sum_all(mul(r.chosen, r.likely)), c.num_local_experts / (n * n));
   return add(loss, scale(balance, c.router_aux_loss_coef));
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "llama"},
+    {"expert_count", "num_local_experts"},
+    {"expert_used_count", "num_experts_per_tok"},
+    {.value = "router_aux_loss_coef"},
+    {.value = "grouped_experts"},
+    GGUF_LLAMA_KEYS("head_dim"),
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    GGUF_LLAMA_ENDS,
+    GGUF_LLAMA_ATTENTION(GGUF_PAIRS("num_attention_heads"), GGUF_PAIRS("num_key_value_heads")),
+    {"model.layers.#.block_sparse_moe.gate.weight", "blk.#.ffn_gate_inp.weight", .type = "f32"},
+    {"model.layers.#.block_sparse_moe.experts.*.w1.weight", "blk.#.ffn_gate_exps.weight"},
+    {"model.layers.#.block_sparse_moe.experts.*.w2.weight", "blk.#.ffn_down_exps.weight"},
+    {"model.layers.#.block_sparse_moe.experts.*.w3.weight", "blk.#.ffn_up_exps.weight"},
+};

@@ -86,3 +86,20 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "qwen2"},
+    GGUF_LLAMA_KEYS("hidden_size/num_attention_heads"),
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    GGUF_LLAMA_ENDS,
+    GGUF_LLAMA_ATTENTION("", ""),
+    GGUF_LLAMA_MLP,
+    {"model.layers.#.self_attn.q_proj.bias", "blk.#.attn_q.bias"},
+    {"model.layers.#.self_attn.k_proj.bias", "blk.#.attn_k.bias"},
+    {"model.layers.#.self_attn.v_proj.bias", "blk.#.attn_v.bias"},
+};

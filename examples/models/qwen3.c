@@ -88,3 +88,19 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "qwen3"},
+    GGUF_LLAMA_KEYS("head_dim"),
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    GGUF_LLAMA_ENDS,
+    GGUF_LLAMA_ATTENTION("", ""),
+    GGUF_LLAMA_MLP,
+    {"model.layers.#.self_attn.q_norm.weight", "blk.#.attn_q_norm.weight"},
+    {"model.layers.#.self_attn.k_norm.weight", "blk.#.attn_k_norm.weight"},
+};

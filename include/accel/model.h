@@ -63,6 +63,37 @@ struct published_inputs {
  * const char *const other_heads[] = {"bert.pooler.*", "cls.seq_relationship.*"}; names with * and ?. `accel-gen init`
  * writes those that a file has to model.ignore. */
 
+/* A model may say what its weights are in a file of GGUF, which `accel-gen export` writes. `const struct gguf_key
+ * gguf_keys[]` has the file's metadata, below "llama." where "general.architecture" is "llama":
+ *
+ *   {"general.architecture", .text = "llama"},
+ *   {"block_count", "num_hidden_layers"},        a field of the config, else a key of the config.json, else a number or
+ *                                                a product of such; as uint32, float32 or bool, as the field is
+ *   {"feed_forward_length", "4*n_embd"},
+ *   {"rope.freq_base", "rope.theta", .type = "f32"},
+ *   {.value = "rope.kind", .is = "ROPE_DEFAULT ROPE_LINEAR"},   the values of a field that such a file can have
+ *   {.value = "initializer_range"},              a field without meaning for it, with * and ?
+ *
+ * Each field of the config is in a row, or the model is refused. A row holds only where `when` does, "FIELD=VALUE".
+ *
+ * `const struct gguf_tensor gguf_tensors[]` has the tensors: # is a layer's number, * are the numbers of parts that
+ * become one tensor with an axis more. What is done with the elements is one of
+ *
+ *   .change = "transpose"            a matrix
+ *   .change = "swap A B"             rows [A][B][rest] as [B][A][rest], numbers or fields
+ *   .change = "swap_each N A"        rows [N][A][rest] as [N][rest][A]: halves of heads as pairs, A = 2
+ *   .change = "part I N"             the Ith of N equal parts of the rows
+ *   .change = "plus 1"               1 added
+ *
+ * `.type = "f32"` for what is never narrowed. A row without a name, or with a `when` that
+ * does not hold, leaves its tensor out. */
+struct gguf_key {
+  const char *key, *value, *is, *type, *text, *when;
+};
+struct gguf_tensor {
+  const char *tensor, *name, *change, *type, *when;
+};
+
 /* A value of the model: a tensor with a shape that is known when the model is read, and elements that are not. */
 typedef struct accel_tensor *tensor;
 

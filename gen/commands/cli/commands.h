@@ -42,6 +42,9 @@ int command_data(const struct options *options);
 /* accel-gen checkpoint list, show, verify, diff or merge. */
 int command_checkpoint(const struct options *options);
 
+/* accel-gen export FOLDER -o FILE: a model as a file of another program. */
+int command_export(const struct options *options);
+
 /* accel-gen launch JOB PROGRAM. */
 int command_launch(const struct options *options);
 

@@ -76,6 +76,7 @@ struct options {
   const char *write;                    /* --write ENGINE of `launch` */
   struct job_override *with;            /* --with NAME=VALUE of `launch --write`, in order */
   int n_with, with_capacity;
+  const char *dtype;            /* --dtype of `export`: f32 (the default), f16 or q8_0 */
   const char *model, *data;     /* --model NAME and --data PATH of `init` */
   bool logits;                  /* --logits of `model`: of a random prompt, by a program that is built and run */
   bool lora;                    /* --lora of `init`: low-rank adapters are trained */

@@ -188,6 +188,17 @@ const struct command command_table[] = {
      .needed = {"what to do", "the folder of a checkpoint"},
      .most = 3,
      .run = command_checkpoint},
+    {.name = "export",
+     .summary = "write a model as a file of GGUF, for llama.cpp",
+     .about = "Takes a folder of Hugging Face, such as a run with checkpoint.folder_of leaves, with config.json, "
+              "weights and "
+              "tokenizer.json. What such a file cannot represent exactly is refused with its key.",
+     .page = "models.md#gguf",
+     .forms = {{"export FOLDER --format gguf -o FILE.gguf [--dtype f16]", "write a model as a file of GGUF"}},
+     .needed = {"a folder with a config.json"},
+     .most = 1,
+     .needs_output = true,
+     .run = command_export},
     {.name = "import",
      .summary = "write a job from configurations of other trainers",
      .about =
@@ -251,7 +262,7 @@ const struct command command_table[] = {
 
 const struct option option_table[] = {
     {"-o", "--output", "FILE", .completes = COMPLETES_FILE, MEMBER(output),
-     .commands = " JOB build tune audit diff data checkpoint import config launch init ",
+     .commands = " JOB build tune audit diff data checkpoint import export config launch init ",
      .summary =
          "where to write; - is standard output. The file appears whole or not at all; a file that is read is refused"},
     {"--set", NULL, "KEY=VALUE", .completes = COMPLETES_SETTING, .read = value_override,
@@ -313,6 +324,11 @@ const struct option option_table[] = {
          "A file that is not text (JSON, a table) is refused unless --format is given"},
     {"--format", NULL, "KIND", .choices = " accelerate deepspeed trainer llamafactory axolotl nanogpt ", MEMBER(format),
      .commands = " import ", .page = "import.md", .summary = "what the files are, where their keys do not say it"},
+    {"--format", NULL, "KIND", .choices = " gguf ", MEMBER(format), .commands = " export ", .page = "models.md#gguf",
+     .summary = "what is written"},
+    {"--dtype", NULL, "TYPE", .choices = " f32 f16 q8_0 ", MEMBER(dtype), .commands = " export ",
+     .page = "models.md#gguf",
+     .summary = "the type of matrices: float32 (default), float16, or 8 bits in blocks of 32 with a scale"},
     {"--model", NULL, "NAME", MEMBER(model), .commands = " init ", .page = "models.md",
      .summary = "a model that comes along, such as gpt2 or llama; instead of a file or a folder"},
     {"--data", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(data), .commands = " init ", .page = "data.md",

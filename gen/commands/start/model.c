@@ -10,6 +10,7 @@
 #include "gen/commands/generate/compilation.h"
 #include "gen/commands/start/family.h"
 #include "gen/commands/start/logits.h"
+#include "gen/commands/start/model.h"
 #include "gen/commands/start/tensors.h"
 #include "gen/model/model.h"
 #include "gen/plan/report/inventory.h"
@@ -192,6 +193,23 @@ static void print_all(const struct compilation *compilation, const struct subjec
 static bool compare(struct compilation *compilation, struct tensor_table *table) {
   const struct model_texts heads = model_other_heads(compilation->arena, compilation->model);
   return tensors_compare(compilation->program, &heads, table, &compilation->diags);
+}
+
+bool model_fits_folder(const struct options *options, const char *folder) {
+  struct options own = *options;
+  struct subject subject = {0};
+  struct tensor_table table = {0};
+  own.argument = "--config";
+  own.second = folder;
+  struct compilation compilation = {
+      .options = &own, .arena = options->arena, .diags = diagnostics_in(options->arena), .kind = PROGRAM_EVALUATE};
+  bool fits = check(&compilation, &subject) == STATUS_OK;
+  if (fits && !subject.has_weights)
+    diag_error(&compilation.diags, (struct location){.file = folder}, "the folder has no weights");
+  fits = fits && subject.has_weights && compare(&compilation, &table) &&
+         tensors_check(compilation.program, &table, &compilation.diags);
+  if (compilation.diags.count > 0) diag_print(&compilation.diags, stderr, options->colour);
+  return fits;
 }
 
 int command_model(const struct options *options) {

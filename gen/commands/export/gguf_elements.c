@@ -1,0 +1,91 @@
+/* The elements of a tensor of GGUF: from the weights' rows to the file's. */
+#include <math.h>
+#include <string.h>
+
+#include "gen/commands/export/gguf_tensors.h"
+#include "runtime/base/half.h"
+
+/* ---- Reading ---- */
+
+static float element_of(const struct stored_tensor *source, int64_t i) {
+  uint16_t half;
+  float value;
+  if (strcmp(source->dtype, "F32") == 0) {
+    memcpy(&value, source->bytes + 4 * i, sizeof value);
+    return value;
+  }
+  memcpy(&half, source->bytes + 2 * i, sizeof half);
+  return source->dtype[0] == 'B' ? rt_widen_bfloat16(half) : rt_widen_float16(half);
+}
+
+/* The row of its sources, all of the same number of rows, that a row of the tensor is. */
+static int64_t source_row(const struct gguf_tensor *tensor, int64_t row) {
+  const int64_t a = tensor->a, b = tensor->b, rest = a > 0 && b > 0 ? tensor->rows / (a * b) : 1;
+  switch (tensor->change) {
+  case CHANGE_SWAP: /* [a][b][rest] as [b][a][rest] */
+    return (row / rest % a * b + row / rest / a) * rest + row % rest;
+  case CHANGE_SWAP_EACH: /* [a][b][rest] as [a][rest][b] */
+    return row / (b * rest) * b * rest + row % b * rest + row / b % rest;
+  case CHANGE_PART: { /* the ath of b parts of each matrix */
+    const int64_t matrix = tensor->rank > 2 ? tensor->rows / tensor->shape[0] : tensor->rows;
+    return row / matrix * matrix * b + a * matrix + row % matrix;
+  }
+  default:
+    return row;
+  }
+}
+
+void gguf_read_row(const struct gguf_tensor *tensor, int64_t row, float *values) {
+  const int64_t each = tensor->rows / tensor->n_sources, at = source_row(tensor, row % each);
+  const struct stored_tensor *source = tensor->sources[row / each];
+  for (int64_t i = 0; i < tensor->width; i++)
+    values[i] = tensor->change == CHANGE_TRANSPOSE ? element_of(source, i * tensor->rows + row)
+                                                   : element_of(source, at * tensor->width + i);
+  for (int64_t i = 0; i < tensor->width && tensor->change == CHANGE_PLUS; i++) values[i] += (float)tensor->a;
+}
+
+/* ---- Writing ---- */
+
+enum { BLOCK = 32, BLOCK_BYTES = 34 };
+
+uint64_t gguf_row_bytes(const struct gguf_tensor *tensor) {
+  const uint64_t width = (uint64_t)tensor->width;
+  return tensor->type == GGUF_Q8_0 ? width / BLOCK * BLOCK_BYTES : width * (tensor->type == GGUF_F16 ? 2 : 4);
+}
+
+uint64_t gguf_tensor_bytes(const struct gguf_tensor *tensor) {
+  return (uint64_t)tensor->rows * gguf_row_bytes(tensor);
+}
+
+static bool encode_half(float value, uint8_t *bytes) {
+  const uint16_t half = rt_narrow_float16(value);
+  memcpy(bytes, &half, sizeof half);
+  return !isfinite(value) || (half & 0x7c00u) != 0x7c00u;
+}
+
+/* 32 numbers as a scale in float16 and 8 bits each, by the largest one (ggml's quantize_row_q8_0_ref). */
+static bool encode_block(const float *values, uint8_t *bytes) {
+  float largest = 0;
+  for (int i = 0; i < BLOCK; i++) largest = fmaxf(largest, fabsf(values[i]));
+  const float scale = largest / 127, inverse = scale != 0 ? 1 / scale : 0;
+  for (int i = 0; i < BLOCK; i++) bytes[2 + i] = (uint8_t)(int8_t)roundf(values[i] * inverse);
+  return encode_half(scale, bytes) && isfinite(inverse);
+}
+
+bool gguf_encode_row(const struct gguf_tensor *tensor, const float *values, uint8_t *bytes) {
+  bool fits = true;
+  switch (tensor->type) {
+  case GGUF_F32:
+    memcpy(bytes, values, (size_t)tensor->width * sizeof *values);
+    break;
+  case GGUF_F16:
+    for (int64_t i = 0; i < tensor->width; i++) fits &= encode_half(values[i], bytes + 2 * i);
+    break;
+  case GGUF_Q8_0:
+    for (int64_t i = 0; i < tensor->width; i++) fits &= isfinite(values[i]) != 0;
+    for (int64_t i = 0; fits && i < tensor->width / BLOCK; i++)
+      fits = encode_block(values + i * BLOCK, bytes + i * BLOCK_BYTES);
+    break;
+  }
+  return fits;
+}

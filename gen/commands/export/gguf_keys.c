@@ -1,0 +1,101 @@
+#include "gen/commands/export/gguf_keys.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <string.h>
+
+/* The cells of a row, in the order of struct gguf_key in accel/model.h. */
+enum { CELL_KEY, CELL_VALUE, CELL_IS, CELL_TYPE, CELL_TEXT, CELL_WHEN };
+
+static bool fail(const struct exported *of, const char *what, const char *why, const char *help) {
+  diag_error(of->diags, (struct location){.file = of->family.config}, "'%s' %s", what, why);
+  if (help != NULL) diag_help(of->diags, "%s", help);
+  return false;
+}
+
+static bool is_uint32(double number) {
+  return number == trunc(number) && number >= 0 && number <= UINT32_MAX;
+}
+
+static bool add_value(const struct exported *of, const struct model_row *row, const char *key,
+                      struct gguf_metadata *metadata) {
+  struct model_value value;
+  const char *word = row->cells[CELL_VALUE];
+  if (!exported_number(of, word, &value)) return fail(of, word, "is missing, which a file of GGUF needs", NULL);
+  if (row->cells[CELL_TYPE] != NULL || value.kind == MODEL_REAL) {
+    if (!isfinite((float)value.number)) return fail(of, word, "is too large for a file of GGUF", NULL);
+    gguf_add_float32(metadata, key, (float)value.number);
+  } else if (value.kind == MODEL_BOOL) {
+    gguf_add_bool(metadata, key, value.number != 0);
+  } else if (is_uint32(value.number)) {
+    gguf_add_uint32(metadata, key, (uint32_t)value.number);
+  } else {
+    return fail(of, word, "is not a whole number from 0 to 4294967295", NULL);
+  }
+  return true;
+}
+
+/* "llama.block_count" of "block_count"; what has a group already keeps it. */
+static const char *full_key(const struct exported *of, const char *architecture, const char *key) {
+  return strncmp(key, "general.", 8) == 0 ? key : arena_printf(of->arena, "%s.%s", architecture, key);
+}
+
+static bool check_value(const struct exported *of, const struct model_row *row) {
+  const char *word = row->cells[CELL_VALUE];
+  const struct model_value *field = exported_field(of, word);
+  if (field == NULL || text_names(arena_printf(of->arena, " %s ", row->cells[CELL_IS]), field->text, false))
+    return true;
+  return fail(of, word, arena_printf(of->arena, "is %s, which a file of GGUF cannot represent", field->text),
+              arena_printf(of->arena, "it can have %s", row->cells[CELL_IS]));
+}
+
+static bool add_row(const struct exported *of, const struct model_row *row, const char *architecture,
+                    struct gguf_metadata *metadata) {
+  const char *key = row->cells[CELL_KEY];
+  if (!exported_holds(of, row->cells[CELL_WHEN])) return true;
+  if (row->cells[CELL_IS] != NULL && !check_value(of, row)) return false;
+  if (key == NULL) return true;
+  if (row->cells[CELL_TEXT] == NULL) return add_value(of, row, full_key(of, architecture, key), metadata);
+  gguf_add_text(metadata, full_key(of, architecture, key), row->cells[CELL_TEXT]);
+  return true;
+}
+
+/* Whether a row has the field, alone or in a product. */
+static bool is_in(const struct exported *of, const struct model_rows *rows, const char *field) {
+  for (int i = 0; i < rows->count; i++) {
+    const char *at = rows->items[i].cells[CELL_VALUE];
+    if (at == NULL) continue;
+    if (fnmatch(at, field, 0) == 0) return true;
+    for (; *at != '\0'; at += strspn(at, "*/")) {
+      const size_t length = strcspn(at, "*/");
+      if (strcmp(arena_copy(of->arena, at, length), field) == 0) return true;
+      at += length;
+    }
+  }
+  return false;
+}
+
+static const char *architecture_of(const struct model_rows *rows) {
+  for (int i = 0; i < rows->count; i++)
+    if (rows->items[i].cells[CELL_KEY] != NULL && strcmp(rows->items[i].cells[CELL_KEY], "general.architecture") == 0)
+      return rows->items[i].cells[CELL_TEXT];
+  return NULL;
+}
+
+bool gguf_add_keys(struct exported *of, struct gguf_metadata *metadata) {
+  struct model_rows rows;
+  const int before = of->diags->errors;
+  if (!model_rows(of->arena, of->family.model, "gguf_keys", &rows, of->diags)) return false;
+  const char *architecture = architecture_of(&rows);
+  if (architecture == NULL) {
+    diag_error(of->diags, (struct location){.file = of->family.config}, "'%s' cannot be exported as GGUF",
+               of->family.architecture);
+    diag_help(of->diags, "%s has no table gguf_keys; docs/models.md lists the models that have one", of->family.source);
+    return false;
+  }
+  for (int i = 0; i < rows.count; i++) add_row(of, &rows.items[i], architecture, metadata);
+  for (int i = 0; i < of->config.count; i++)
+    if (!is_in(of, &rows, of->config.items[i].path))
+      fail(of, of->config.items[i].path, "has no meaning in a file of GGUF that is known here", NULL);
+  return of->diags->errors == before;
+}

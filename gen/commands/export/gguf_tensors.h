@@ -1,0 +1,44 @@
+/* The tensors of a file of GGUF: of which tensors of the weights each is made, and how. */
+#ifndef ACCEL_COMMANDS_EXPORT_GGUF_TENSORS_H
+#define ACCEL_COMMANDS_EXPORT_GGUF_TENSORS_H
+
+#include "gen/commands/export/export.h"
+
+enum gguf_change { CHANGE_NONE, CHANGE_TRANSPOSE, CHANGE_SWAP, CHANGE_SWAP_EACH, CHANGE_PART, CHANGE_PLUS };
+
+/* A tensor to write. Its rows are those of its last axis; those of a vector whose elements change places have one
+ * element each. */
+struct gguf_tensor {
+  const char *name;
+  enum gguf_type type;
+  int rank;
+  int64_t shape[8];
+  int64_t rows, width;
+  enum gguf_change change;
+  int64_t a, b;                         /* of the change */
+  const struct stored_tensor **sources; /* several: stacked on the first axis */
+  int n_sources;
+};
+
+struct gguf_tensors {
+  struct gguf_tensor *items;
+  int count, capacity;
+};
+
+/* Finds them by the family's table. False with errors: a tensor that no row has, a row without a tensor, a shape that
+ * its change does not fit. */
+bool gguf_find_tensors(struct exported *of, enum gguf_type type, struct gguf_tensors *tensors);
+
+/* Bytes of a tensor in the file. */
+uint64_t gguf_tensor_bytes(const struct gguf_tensor *tensor);
+
+/* Row `row` of what is written, as float32. */
+void gguf_read_row(const struct gguf_tensor *tensor, int64_t row, float *values);
+
+/* The row in the tensor's type, to `bytes`. False where a number has no place in it: a float16 that is infinite. */
+bool gguf_encode_row(const struct gguf_tensor *tensor, const float *values, uint8_t *bytes);
+
+/* Bytes of a row. */
+uint64_t gguf_row_bytes(const struct gguf_tensor *tensor);
+
+#endif

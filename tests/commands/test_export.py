@@ -1,0 +1,193 @@
+"""accel-gen export: files of GGUF, read by the package gguf. Names of tensors are those of its table, 8-bit blocks those of its
+quantize; the order of elements is that of llama.cpp's converter, in NumPy."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+import transformers
+from safetensors.numpy import load_file, save_file
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "program"), str(TESTS / "commands")]
+
+from chats_made import CHATML_MARKED, tokenizer_of  # noqa: E402
+from exported import FAMILIES, save  # noqa: E402
+from harness import GENERATOR  # noqa: E402
+
+KINDS = {"f32": gguf.GGMLQuantizationType.F32, "f16": gguf.GGMLQuantizationType.F16, "q8_0": gguf.GGMLQuantizationType.Q8_0}
+
+
+def pairs(x, heads):
+    """Both halves of each head's rows in turn."""
+    return x.reshape(heads, 2, -1, x.shape[-1]).swapaxes(1, 2).reshape(x.shape)
+
+
+def stacked(tensors):
+    """One tensor for the parts of a layer: llama.cpp's name for each and the numbers of the parts left out."""
+    out = {}
+    for name, x in tensors.items():
+        before, found, after = name.partition(".experts.")
+        key = f"{before}{found}{after.partition('.')[2]}" if found else name
+        out.setdefault(key, []).append((int(after.partition(".")[0]) if found else 0, x))
+    return {name: np.stack([x for _, x in sorted(parts, key=lambda one: one[0])]) if ".experts." in name else parts[0][1]
+            for name, parts in out.items()}
+
+
+def expected(family, tensors, config):
+    """Name to elements, by gguf's table of names."""
+    architecture = FAMILIES[family][3]
+    kind = next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
+    names = gguf.get_tensor_name_map(kind, config.get("num_hidden_layers", config.get("n_layer")))
+    out = {}
+    for name, x in stacked(tensors).items():
+        if architecture == "llama" and name.endswith(("q_proj.weight", "k_proj.weight")):
+            x = pairs(x, config["num_attention_heads" if "q_proj" in name else "num_key_value_heads"])
+        if family == "gpt2" and name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
+            x = x.T
+        mapped = names.get_name(name.replace("model.", "").replace("block_sparse_moe", "feed_forward")
+                                if ".experts." in name else name, try_suffixes=(".weight", ".bias"))
+        out[mapped] = np.ascontiguousarray(x)
+    return out
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def export(self, *words, status=0, name="base"):
+        done = subprocess.run([GENERATOR, "export", name, "--format", "gguf", "-o", "out.gguf", *words], cwd=self.folder,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stderr
+
+    def refused(self, words, *flags, name="base"):
+        self.assertIn(words, self.export(*flags, status=2, name=name))
+        self.assertFalse([path for path in os.listdir(self.folder) if path.startswith("out.gguf")])
+
+
+class Gguf(Folder):
+    def check(self, family, dtype):
+        base = save(family, self.folder / "base")
+        self.export("--dtype", dtype)
+        reader = gguf.GGUFReader(self.folder / "out.gguf")
+        wanted = expected(family, load_file(base / "model.safetensors"), json.loads((base / "config.json").read_text()))
+        self.assertEqual({one.name for one in reader.tensors}, set(wanted))
+        for one in reader.tensors:
+            x = wanted[one.name]
+            wide = x.ndim == 1 or one.name.endswith(("_norm.weight", "ffn_gate_inp.weight", "position_embd.weight"))
+            kind = KINDS["f32" if wide else dtype]
+            self.assertEqual((one.name, one.tensor_type, list(one.shape)), (one.name, kind, list(x.shape[::-1])))
+            self.assertEqual(one.data.tobytes(), gguf.quantize(x, kind).tobytes(), one.name)
+        return {field.name: field.contents() for field in reader.fields.values()}, base
+
+    def check_keys(self, family):
+        keys, base = self.check(family, "f32")
+        _, config, kind, architecture = FAMILIES[family]
+        self.assertEqual(keys["general.architecture"], architecture)
+        self.assertEqual(keys[f"{architecture}.block_count"], config.get("num_hidden_layers", config.get("n_layer")))
+        tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(base)
+        tokens = keys["tokenizer.ggml.tokens"]
+        self.assertEqual(len(tokens), config["vocab_size"])
+        self.assertEqual({text: tokens[number] for text, number in tokenizer.get_vocab().items()}, {t: t for t in tokenizer.get_vocab()})
+        self.assertEqual(keys["tokenizer.ggml.pre"], {"gpt2": "gpt-2", "llama3": "llama-bpe", "qwen2": "qwen2"}[kind])
+        self.assertEqual(keys["tokenizer.ggml.bos_token_id"], tokenizer.bos_token_id)
+        self.assertEqual(keys["tokenizer.chat_template"], CHATML_MARKED)
+        merges = json.loads((base / "tokenizer.json").read_text())["model"]["merges"]
+        self.assertEqual(keys["tokenizer.ggml.merges"], [" ".join(pair) for pair in merges])
+
+    def test_llama(self):
+        self.check_keys("llama")
+        for dtype in ("f16", "q8_0"):
+            shutil.rmtree(self.folder / "base")
+            self.check("llama", dtype)
+
+    def test_gpt2(self):
+        self.check_keys("gpt2")
+
+    def test_others(self):
+        for family in FAMILIES:
+            if family in ("llama", "gpt2"):
+                continue
+            with self.subTest(family):
+                self.check_keys(family)
+                shutil.rmtree(self.folder / "base")
+
+    def test_kept(self):
+        """A bfloat16 file in shards, tied, gives what float32 gives; rows that are no blocks are float16."""
+        base = save("llama", self.folder / "base", tie_word_embeddings=True, intermediate_size=80)
+        model = transformers.AutoModelForCausalLM.from_pretrained(base).to(torch.bfloat16)
+        shutil.rmtree(base)
+        model.save_pretrained(base, max_shard_size="40KB")
+        tokenizer_of("llama3", "text " * 90, CHATML_MARKED).save_pretrained(base)
+        self.export("--dtype", "q8_0")
+        types = {one.name: one.tensor_type for one in gguf.GGUFReader(self.folder / "out.gguf").tensors}
+        self.assertNotIn("output.weight", types)
+        self.assertEqual((types["blk.1.ffn_down.weight"], types["blk.1.ffn_up.weight"]), (KINDS["f16"], KINDS["q8_0"]))
+
+    def edit(self, base, name, **values):
+        path = base / name
+        path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+    def test_refused(self):
+        """What a file of GGUF cannot have, by its key."""
+        base = save("llama", self.folder / "base")
+        config, tokenizer = (base / "config.json").read_text(), json.loads((base / "tokenizer.json").read_text())
+        rope = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4, "original_max_position_embeddings": 32}
+        self.edit(base, "config.json", rope_parameters=rope)
+        self.refused("'rope.kind' is ROPE_YARN, which a file of GGUF cannot represent")
+        (base / "config.json").write_text(config)
+        for key, value, words in (("pre_tokenizer", {"type": "Whitespace"}, "'pre_tokenizer' divides texts"),
+                                  ("normalizer", {"type": "Lowercase"}, "'normalizer' changes texts"),
+                                  ("model", {"type": "Unigram", "vocab": []}, "only a byte-level BPE"),
+                                  ("added_tokens", [{"id": 9999, "content": "x"}], "is not one of the model's"),
+                                  ("post_processor", {"type": "TemplateProcessing", "single": []}, "'post_processor' adds")):
+            with self.subTest(key):
+                (base / "tokenizer.json").write_text(json.dumps({**tokenizer, key: value}))
+                self.refused(words)
+        (base / "tokenizer.json").write_text("{")
+        self.refused("tokenizer.json:1")
+        (base / "tokenizer.json").unlink()
+        self.refused("there is no such file")
+
+    def test_broken(self):
+        """Folders that are no model."""
+        base = save("llama", self.folder / "base")
+        weights = base / "model.safetensors"
+        tensors, whole = load_file(weights), weights.read_bytes()
+        large = {**tensors, "model.layers.0.mlp.up_proj.weight": tensors["model.layers.0.mlp.up_proj.weight"] + np.float32(1e30)}
+        for what, words in ((dict(list(tensors.items())[1:]), "no tensor for the parameters"),
+                            ({**tensors, "more": np.zeros(3, np.float32)}, "more"),
+                            ({**tensors, "lm_head.weight": tensors["lm_head.weight"][:9]}, "another shape"),
+                            (large, "numbers that a float16 cannot hold")):
+            with self.subTest(words):
+                save_file(what, weights)
+                self.refused(words, "--dtype", "f16")
+        weights.write_bytes(whole[:-9])
+        self.refused("error")
+        weights.unlink()
+        self.refused("no weights")
+        (base / "config.json").write_text('{"architectures": ["ResNetForImageClassification"]')
+        self.refused("config.json")
+        self.refused("no such folder", name="nothing")
+
+    def test_input_is_spared(self):
+        base = save("llama", self.folder / "base")
+        done = subprocess.run([GENERATOR, "export", "base", "--format", "gguf", "-o", "base/model.safetensors"], cwd=self.folder,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("model.safetensors", done.stderr)
+        load_file(base / "model.safetensors")
+
+
+if __name__ == "__main__":
+    unittest.main()
