@@ -25,7 +25,6 @@ static int stars_of(const char *pattern) {
   return count;
 }
 
-/* What is in a folder that a run leaves has the names of one file. */
 static void check_weights_map(const struct job *job, struct diagnostics *diags) {
   enum { MOST_STARS = 8 };
   for (int i = 0; i < job->model.n_weights_map; i++) {
@@ -35,10 +34,6 @@ static void check_weights_map(const struct job *job, struct diagnostics *diags) 
       diag_error(diags, rule->to.where, "'%s' has %d *, and '%s' has %d", rule->to.name, to, rule->from.name, from);
       diag_help(diags, "write as many in both, at most %d: what one matches takes the place of the other", MOST_STARS);
     }
-    if (rule->path.name == NULL || job->checkpoint.folder_of == NULL) continue;
-    diag_error(diags, rule->path.where,
-               "the folder of checkpoint.folder_of has the names of one file, and this is another one");
-    diag_help(diags, "leave checkpoint.folder_of out where several files fill the model");
   }
 }
 

@@ -81,7 +81,7 @@ static const char *prefix_of(const struct folder *folder, int n_names) {
   static const char inner[] = "transformer.";
   if (strncmp(folder->class, "GPT2", 4) != 0 || strcmp(folder->class, "GPT2Model") == 0) return "";
   for (int i = 0; i < n_names; i++)
-    if (strncmp(folder->names[i], inner, sizeof inner - 1) == 0) return "";
+    if (folder->names[i] != NULL && strncmp(folder->names[i], inner, sizeof inner - 1) == 0) return "";
   return inner;
 }
 
@@ -137,13 +137,25 @@ void rt_folder_close(struct accel_run *run) {
 
 /* ---- What is left ---- */
 
+/* Leaves a tensor out of the list. */
+static void drop(struct tensor_list *tensors, int i) {
+  struct tensor_list dropped = {.items = malloc(sizeof *tensors->items), .count = 1};
+  if (dropped.items != NULL) *dropped.items = tensors->items[i];
+  memmove(&tensors->items[i], &tensors->items[i + 1], (size_t)(--tensors->count - i) * sizeof *tensors->items);
+  if (dropped.items != NULL) rt_tensors_free(&dropped);
+}
+
 bool rt_folder_rename(const struct accel_run *run, struct tensor_list *tensors, struct problem *problem) {
   const struct accel_program *program = run->program;
   char **names = run->model.folder.names;
-  for (int i = 0; names != NULL && i < tensors->count; i++) {
+  for (int i = tensors->count - 1; names != NULL && i >= 0; i--) {
     int k = 0;
     while (k < program->n_tensors && strcmp(program->tensors[k].name, tensors->items[i].name) != 0) k++;
     if (k == program->n_tensors) continue;
+    if (names[k] == NULL) {
+      drop(tensors, i);
+      continue;
+    }
     char *name = strdup(names[k]);
     if (name == NULL) return rt_problem(problem, "no memory for the names of tensors");
     free(tensors->items[i].name);

@@ -15,7 +15,7 @@ struct folder {
   char of[4096];            /* the whole path of the folder that is named; empty: the job names none */
   json_t *config;           /* its config.json, with what training changed */
   const char *class;        /* of transformers, in `config`; "": it does not say */
-  char **names;             /* that the parameters have in the weights to start from */
+  char **names;             /* that the parameters have in the weights to start from; NULL: in another file */
   struct adapter_base base; /* for the adapters */
 };
 

@@ -55,14 +55,22 @@ static bool rename_one(const struct accel_rename *rule, struct named_tensor *ten
   return true;
 }
 
+/* The source that rules name by this path; 0: it is not open. */
+static int source_of(const struct sources *sources, const char *path) {
+  for (int i = 1; i < sources->count; i++)
+    if (strcmp(sources->paths[i], path) == 0) return i;
+  return 0;
+}
+
 /* One after the other, each over the names that those before it made. */
 static bool rename_all(struct sources *sources, const struct accel_start_file *start, struct problem *problem) {
   for (int i = 0; i < start->n_renames; i++) {
     const struct accel_rename *rule = &start->renames[i];
-    const char *path = rule->path != NULL ? rule->path : sources->paths[0];
+    const int source = rule->path != NULL ? source_of(sources, rule->path) : 0;
+    const char *path = sources->paths[source];
     bool matched = false;
     for (int k = 0; k < sources->n_tensors; k++)
-      if (strcmp(sources->tensors[k].path, path) == 0 && !rename_one(rule, &sources->tensors[k], &matched, problem))
+      if (sources->tensors[k].source == source && !rename_one(rule, &sources->tensors[k], &matched, problem))
         return false;
     if (matched) continue;
     rt_problem(problem, "%s: model.weights_map: '%s' matches no tensor there", path, rule->from);
@@ -105,7 +113,7 @@ static bool list(struct sources *sources, struct problem *problem) {
   for (int i = 0; i < sources->count; i++)
     for (int k = 0; k < sources->items[i].n_tensors; k++) {
       const struct stored_tensor *tensor = sources->items[i].by_name[k];
-      sources->tensors[sources->n_tensors++] = (struct named_tensor){tensor->name, tensor, sources->paths[i]};
+      sources->tensors[sources->n_tensors++] = (struct named_tensor){tensor->name, tensor, sources->paths[i], i};
     }
   return true;
 }
@@ -118,14 +126,7 @@ const struct named_tensor *rt_sources_find(const struct sources *sources, const 
 
 /* ---- Files ---- */
 
-static bool is_open(const struct sources *sources, const char *path) {
-  for (int i = 0; i < sources->count; i++)
-    if (strcmp(sources->paths[i], path) == 0) return true;
-  return false;
-}
-
 static bool open_one(struct sources *sources, const char *path, const char *cure, struct problem *problem) {
-  if (is_open(sources, path)) return true;
   if (!rt_shards_open(&sources->items[sources->count], path, cure, problem)) return false;
   sources->paths[sources->count++] = path;
   return true;
@@ -135,7 +136,7 @@ static bool open_all(struct sources *sources, const struct accel_start_file *sta
                      struct problem *problem) {
   bool good = open_one(sources, path, "correct model.weights in the job, or give existing safetensors", problem);
   for (int i = 0; i < start->n_renames && good; i++)
-    if (start->renames[i].path != NULL)
+    if (start->renames[i].path != NULL && source_of(sources, start->renames[i].path) == 0)
       good = open_one(sources, start->renames[i].path, "correct the path in model.weights_map", problem);
   return good;
 }
@@ -160,7 +161,8 @@ bool rt_sources_of(struct sources *sources, const struct shards *shards, const c
   sources->tensors = calloc((size_t)shards->n_tensors + 1, sizeof *sources->tensors);
   if (sources->tensors == NULL) return rt_problem(problem, "%s: no memory for the list of tensors", path);
   for (int i = 0; i < shards->n_tensors; i++) /* which are in the order of their names */
-    sources->tensors[sources->n_tensors++] = (struct named_tensor){shards->by_name[i]->name, shards->by_name[i], path};
+    sources->tensors[sources->n_tensors++] =
+        (struct named_tensor){shards->by_name[i]->name, shards->by_name[i], path, 0};
   return true;
 }
 

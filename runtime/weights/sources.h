@@ -11,6 +11,7 @@ struct named_tensor {
   const char *name; /* by which the model knows it; the tensor's own where no rule has renamed it */
   const struct stored_tensor *tensor;
   const char *path; /* of its source */
+  int source;       /* its index; 0: the one that the program starts from, others are those of rules */
 };
 
 struct sources {
@@ -21,7 +22,8 @@ struct sources {
   int n_tensors;
 };
 
-/* Opens `path`, and the other files that the rules of `start` name, and renames their tensors. False where one cannot
+/* Opens `path`, and the files that the rules of `start` name, and renames their tensors. A rule's file is a source of
+ * its own, also where it is `path` again. False where one cannot
  * be opened, a rule matches nothing, or two tensors get one name. `start` outlives the sources. */
 bool rt_sources_open(struct sources *sources, const struct accel_start_file *start, const char *path,
                      struct problem *problem);

@@ -287,6 +287,7 @@ static size_t module_length(const char *parameter) {
 
 /* A part of an adapter is called after its weight: MODULE.weight and MODULE.lora_A.weight. */
 static bool name_part(const struct accel_program *program, char **names, int weight, int part) {
+  if (names[weight] == NULL) return true;
   const char *own = program->tensors[weight].name, *tail = program->tensors[part].name + module_length(own);
   const size_t length = module_length(names[weight]), size = length + strlen(tail) + 1;
   char *name = malloc(size);
@@ -301,6 +302,7 @@ static bool name_all(const struct accel_program *program, const struct weights_f
   bool good = true;
   for (int i = 0; i < program->n_tensors; i++) {
     const struct named_tensor *found = file != NULL ? file->matched[i] : NULL;
+    if (found != NULL && found->source > 0) continue; /* it is another file's */
     names[i] = strdup(found != NULL ? found->tensor->name : program->tensors[i].name);
     good &= names[i] != NULL;
   }

@@ -45,7 +45,8 @@ bool rt_weights_load_trained(const struct accel_program *program, const char *pa
                              struct problem *problem);
 
 /* The names that the parameters have in a file to start from, as rt_weights_open finds them; what it lacks has its own
- * name, and an adapter the one of the weight's module there. NULL for `path`: all have their own. They are the caller's
+ * name, an adapter the one of the weight's module there, and what a rule takes from another file NULL. NULL for `path`:
+ * all have their own. They are the caller's
  * to free with rt_weights_names_free. NULL with a problem. */
 char **rt_weights_names(const struct accel_program *program, const char *path, struct problem *problem);
 void rt_weights_names_free(const struct accel_program *program, char **names);

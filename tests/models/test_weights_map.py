@@ -94,7 +94,6 @@ class Map(unittest.TestCase):
 
         self.assertIn("'*' has 1 *, and 'a.*.*' has 2", plan([{"from": "a.*.*", "to": "*"}]))
         self.assertIn("'weights_prefix' does not go with", plan(rule, model={"weights_prefix": "x."}))
-        self.assertIn("has the names of one file", plan([{**rule[0], "path": "v.safetensors"}], checkpoint={"folder_of": "w"}))
         self.assertIn("missing key 'to'", plan([{"from": "a"}]))
         for rules, more, message in (
                 ([*rule, {"from": "*.weight", "to": "*"}], {}, "w.safetensors: model.weights_map: '*.weight' matches no tensor there"),
