@@ -150,6 +150,8 @@ const struct command command_table[] = {
                {"data TEXT... -o FILE.tok --tokenizer TOKENIZER.json", "write the tokens of texts into one file"},
                {"data RECORDS... -o FILE.tok --text-field NAME", "write the tokens of records' texts"},
                {"data RECORDS... -o FILE.npz --label NAME", "write rows of labelled texts, for data.inputs"},
+               {"data PAIRS... -o FILE.npz --chat FOLDER --task preference",
+                "write pairs of completions, for data.inputs"},
                {"data CHATS... -o FILE.tok --chat FOLDER", "write the tokens of chats, and which are trained on"},
                {"data FOLDER -o FILE.npy [--size HxW]",
                 "write images, a folder for each class, as an array, and labels"},
@@ -357,20 +359,24 @@ const struct option option_table[] = {
      .summary = "with --tokenizer and --text-column or --text-field: the column or field of the label; writes arrays "
                 "of rows (.npz)"},
     {"--task", NULL, "WHAT",
-     .choices = " classification multi-label regression token-classification question-answering ", MEMBER(task),
-     .commands = " data ", .page = "data.md#labelled-texts",
+     .choices = " classification multi-label regression token-classification question-answering "
+                "preference ",
+     MEMBER(task), .commands = " data ", .page = "data.md#labelled-texts",
      .summary = "with --label: what it is, the name of a class (default), names of several labels, a number, a name "
-                "for each word of a list, or the part of the text of --text-pair that answers a question"},
+                "for each word of a list, or the part of the text of --text-pair that answers a question; with --chat: "
+                "preference, pairs of "
+                "completions"},
     {"--labels", NULL, "LIST", .completes = COMPLETES_FILE, MEMBER(labels), .commands = " data ",
      .page = "data.md#labelled-texts",
      .summary = "with --label, or for a folder of images: the names of the labels in their order, a,b,c or a JSON file "
                 "with id2label; the default is the names that occur, sorted"},
     {"--max-length", NULL, "N", .read = value_max_length, .commands = " data ", .page = "data.md#labelled-texts",
-     .summary = "with --label: the tokens of a row, to which texts are shortened and padded"},
+     .summary = "with --label or --task preference: the tokens of a row, to which texts are shortened and padded"},
     {"--doc-stride", NULL, "N", .read = value_doc_stride, .commands = " data ", .page = "data.md#questions",
      .summary = "with --task question-answering: the tokens that two windows of a long context share (0)"},
     {"--pad", NULL, "TOKEN", MEMBER(pad), .commands = " data ", .page = "data.md#labelled-texts",
-     .summary = "with --label: the text of the padding token, where no tokenizer_config.json names it"},
+     .summary =
+         "with --label or --task preference: the text of the padding token, where no tokenizer_config.json names it"},
     {"--chat", NULL, "FOLDER", .completes = COMPLETES_FOLDER, MEMBER(chat), .commands = " data ",
      .page = "data.md#chats",
      .summary =

@@ -12,6 +12,7 @@
 #include "gen/commands/data/forget.h"
 #include "gen/commands/data/images.h"
 #include "gen/commands/data/labelled.h"
+#include "gen/commands/data/pairs.h"
 #include "gen/commands/data/shard_names.h"
 #include "gen/commands/data/skipped.h"
 #include "gen/commands/data/source.h"
@@ -345,6 +346,39 @@ static bool are_shards(const struct options *options) {
   return true;
 }
 
+/* Pairs of completions. The folder's tokenizer makes the tokens, unless another one is named. */
+static int make_pairs(const struct options *options) {
+  struct problem problem = {0};
+  const struct tokenizing from = tokenizing_of(options);
+  if (without_ending(options->arena, options->output, ".npz") == NULL)
+    return refuse(options, "--task preference writes arrays: the name after -o ends in .npz");
+  if (options->chat == NULL || options->max_length == 0)
+    return refuse(options, "--task preference needs --chat and --max-length");
+  if (options->label != NULL || options->text_pair != NULL || options->labels != NULL || options->train_on != NULL ||
+      options->doc_stride > 0)
+    return refuse(options, "--task preference reads 'prompt', 'chosen' and 'rejected', without --label, --text-pair, "
+                           "--labels, --train-on and --doc-stride");
+  const char *const outputs[] = {options->output, arena_printf(options->arena, "%s.partial", options->output), NULL};
+  if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
+  const struct pairing how = {.files = options->arguments,
+                              .count = options->n_arguments,
+                              .chat = chat_new(options->chat, options->chat_template, TRAIN_ON_ASSISTANT, &problem),
+                              .tokenizer = options->tokenizer != NULL
+                                               ? options->tokenizer
+                                               : arena_printf(options->arena, "%s/tokenizer.json", options->chat),
+                              .pad = options->pad,
+                              .end = options->end,
+                              .length = options->max_length,
+                              .output = options->output,
+                              .skipped = from.selector.skipped};
+  if (how.chat == NULL) return fail(&problem);
+  const bool written = pairs_write(&how, &problem);
+  chat_free(how.chat);
+  if (!written) return fail(&problem);
+  skipped_report(how.skipped);
+  return STATUS_OK;
+}
+
 static int write_file_of_tokens(const struct options *options) {
   if (options->output == NULL) return refuse(options, "a file to write is missing: -o FILE");
   if (options->tokenizer == NULL && options->chat == NULL && options->end != NULL)
@@ -361,6 +395,7 @@ static int write_file_of_tokens(const struct options *options) {
       options->chat == NULL && !are_shards(options))
     return refuse(options, "--on-bad-record is of records, by --text-field, --text-column or --chat, or of samples in "
                            "tar archives");
+  if (options->task != NULL && strcmp(options->task, "preference") == 0) return make_pairs(options);
   if (options->label != NULL) return make_labelled(options);
   if (options->text_pair != NULL || options->task != NULL || options->labels != NULL || options->pad != NULL ||
       options->max_length > 0 || options->doc_stride > 0)

@@ -122,10 +122,11 @@ bool labelled_write_arrays(const struct labelling *what, const struct text_rows 
   const struct labels *named = what->names != NULL && what->task != TASK_REGRESSION ? labels : NULL;
   struct arrays of = {what, rows, labels, log, labels_sort(labels)};
   if (of.sorted == NULL) return rt_problem(problem, "no memory for the labels");
-  const struct npz_array arrays[] = {{"input_ids", "<i4", 4, log->rows, what->length, fill_ids, &of},
-                                     {"attention_mask", "|u1", 1, log->rows, what->length, fill_mask, &of},
-                                     {"token_type_ids", "|u1", 1, log->rows, what->length, fill_segments, &of},
-                                     {"labels", task->dtype, 4, log->rows, columns_of(what, labels), task->fill, &of}};
+  const struct npz_array arrays[] = {
+      {"input_ids", "<i4", 4, log->rows, what->length, fill_ids, &of, 0},
+      {"attention_mask", "|u1", 1, log->rows, what->length, fill_mask, &of, 0},
+      {"token_type_ids", "|u1", 1, log->rows, what->length, fill_segments, &of, 0},
+      {"labels", task->dtype, 4, log->rows, columns_of(what, labels), task->fill, &of, 0}};
   /* The archive comes last: where it is, its names are, too. */
   bool good = (what->names == NULL || labels_write(named, what->names, task->problem_type, problem)) &&
               npz_write(what->output, arrays, 4, problem);

@@ -50,7 +50,10 @@ static uint32_t crc(const struct archive *archive, uint32_t sum, const void *byt
 
 static void make_header(struct member *member) {
   const struct npz_array *array = member->array;
-  npy_header(member->header, array->dtype, (const int64_t[]){array->rows, array->columns}, array->columns > 0 ? 2 : 1);
+  const int64_t flat[] = {array->rows, array->columns};
+  const int64_t grouped[] = {array->group > 0 ? array->rows / array->group : 0, array->group, array->columns};
+  npy_header(member->header, array->dtype, array->group > 0 ? grouped : flat,
+             array->group > 0 ? 3 : 1 + (array->columns > 0));
 }
 
 static void measure(struct archive *archive, const struct npz_array *array, struct member *member) {

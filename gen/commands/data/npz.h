@@ -15,6 +15,7 @@ struct npz_array {
   int64_t rows, columns; /* columns: elements of a row; 0: the array has one dimension */
   void (*fill)(const void *context, int64_t row, void *out); /* writes the elements of a row to `out` */
   const void *context;
+  int64_t group; /* rows that are one along the first dimension, [rows / group][group][columns]; 0: each is its own */
 };
 
 /* Writes an archive of `count` arrays. Each row is asked for twice: once for the checksum, once to be written. False
