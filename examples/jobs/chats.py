@@ -28,9 +28,8 @@ def tokenizer():
     added = [{"id": 256 + i, "content": text, "special": True, "normalized": False, "single_word": False, "lstrip": False,
               "rstrip": False} for i, text in enumerate(SPECIAL)]
     vocabulary = {character: byte for byte, character in enumerate(byte_characters())}
-    return {"version": "1.0", "added_tokens": added, "normalizer": None,
-            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True},
-            "post_processor": None, "decoder": {"type": "ByteLevel"},
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
+    return {"version": "1.0", "added_tokens": added, "normalizer": None, "pre_tokenizer": level, "post_processor": None, "decoder": level,
             "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}
 
 
