@@ -11,7 +11,7 @@ from harness import GENERATOR, TREE
 
 JOBS = TREE / "examples" / "jobs"
 LAYERS = {"gpt2": ("n_layer",), "t5": ("num_layers", "num_decoder_layers"), "gcn": ("num_layers",), "table": ("n_layer",)}
-LAYERS |= dict.fromkeys(("llama", "bert", "bert_classifier", "bert_tagger", "bert_questions", "vit", "mamba", "mixtral", "qwen_moe", "qwen3", "gemma", "gpt_neox", "mistral"),
+LAYERS |= dict.fromkeys(("llama", "llama_dpo", "bert", "bert_classifier", "bert_tagger", "bert_questions", "vit", "mamba", "mixtral", "qwen_moe", "qwen3", "gemma", "gpt_neox", "mistral"),
                         ("num_hidden_layers",))
 CUDA = ("devices.kind=cuda",)
 # Larger numbers break lines, and a table repeats rows by powers of two. Ranks that hold a layer at a time have tables with a number
