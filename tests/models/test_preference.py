@@ -154,7 +154,7 @@ class Preference(unittest.TestCase):
         for config, optimizer, steps in [({}, {"name": "sgd", "lr": 0.5}, 2), ({}, {"name": "adamw", "lr": 1e-3, "weight_decay": 0.1}, 12),
                                          ({"beta": 0.5, "label_smoothing": 0.2}, {"name": "sgd", "lr": 0.2}, 3),
                                          ({"loss": "HINGE", "beta": 0.3}, {"name": "sgd", "lr": 0.2}, 3),
-                                         ({"loss": "IPO", "beta": 0.5}, {"name": "sgd", "lr": 0.2}, 3)]:
+                                         ({"loss": "IPO", "beta": 0.5}, {"name": "sgd", "lr": 0.02}, 3)]:
             with self.subTest(config=config, optimizer=optimizer):
                 self.trained(config, {"weight_decay": 0, **optimizer}, steps)
 
