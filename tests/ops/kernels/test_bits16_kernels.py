@@ -29,7 +29,7 @@ WAYS = [("gcc", "accel_bf16", 0), ("gcc", "accel_f16", 1), ("clang", "accel_bf16
 # Where the processor has AVX512-BF16, their matmuls are its instructions: clang makes them without.
 BY_PROCESSOR = ("attention", "attention_backward", "biased_attention", "biased_attention_backward")
 ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "biased_attention",
-            "biased_attention_backward", "slice_backward", "dropout", "flip", "roll", "dynamic_slice", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached")
+            "biased_attention_backward", "dropout", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached")
 
 
 def patterns(case, kind):
