@@ -168,8 +168,7 @@ class Models(Peer):
         experts, length = self.random.randint(2, 5), self.length()
         same = {**self.shape(), "num_experts": experts, "num_experts_per_tok": self.random.randint(1, experts),
                 "moe_intermediate_size": self.random.randint(5, 40), "norm_topk_prob": self.random.choice([True, False])}
-        same.pop("intermediate_size")
-        theirs = Qwen3MoeForCausalLM(Qwen3MoeConfig(**same, rope_parameters=dict(ROPE), intermediate_size=8, mlp_only_layers=[],
+        theirs = Qwen3MoeForCausalLM(Qwen3MoeConfig(**same, rope_parameters=dict(ROPE), mlp_only_layers=[],
                                                     initializer_range=0.3, max_position_embeddings=length, pad_token_id=None))
         theirs.config._experts_implementation = "eager"
         writer = self.same_text("qwen_moe.c", theirs, same, length, proved=False)

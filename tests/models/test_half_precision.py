@@ -9,7 +9,7 @@ import unittest
 import torch
 from peer import MODELS, Images, Text, Trainer
 from safetensors.torch import load_file
-from test_diffusion import Denoiser, draws
+from test_diffusion import Denoiser, normal, whole
 from test_recurrent import Memory
 from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM, ResNetConfig, ResNetForImageClassification
 from unet import noised
@@ -71,7 +71,7 @@ class Low(Images, Text):
                 "attend.1": True}
         data, batches = self.images(2, 8, 4)
         x, labels = batches(0)
-        self.compare("unet.c", theirs, ours, data, (x, labels, *draws(x.shape, 0)),
+        self.compare("unet.c", theirs, ours, data, (x, labels, whole(len(x), 0, 0, 1000), normal(x.shape, 1, 0)),
                      lambda model, x, labels, steps, noise: torch.nn.functional.mse_loss(model(noised(x, noise, steps), steps, labels).float(), noise))
 
     def test_lstm(self):
@@ -87,7 +87,7 @@ class Low(Images, Text):
 
     def experts(self, stored):
         same = {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "hidden_size": 32, "vocab_size": 256,
-                "num_experts": 3, "num_experts_per_tok": 3, "moe_intermediate_size": 16, "rms_norm_eps": 1e-5}
+                "num_experts": 3, "num_experts_per_tok": 3, "moe_intermediate_size": 16, "intermediate_size": 8, "rms_norm_eps": 1e-5}
         theirs = Qwen3MoeForCausalLM(Qwen3MoeConfig(**same, rope_parameters={"rope_theta": 10000.0, "rope_type": "default"}, mlp_only_layers=[],
                                                     norm_topk_prob=True, initializer_range=0.1, pad_token_id=None))
         theirs.config._experts_implementation = "eager"
