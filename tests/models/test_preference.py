@@ -15,7 +15,8 @@ import torch
 from peer import GENERATOR, MODELS, TRAIN, Order, Trainer
 from safetensors.torch import load_file
 from torch.nn.functional import logsigmoid
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+from transformers import (AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer, LlamaConfig, LlamaForCausalLM,
+                          LlamaForSequenceClassification)
 
 sys.path.insert(0, str(MODELS.parents[1] / "examples" / "jobs"))
 
@@ -214,6 +215,41 @@ class Preference(unittest.TestCase):
             self.assertEqual(same, not name.endswith(("q_proj.weight", "v_proj.weight")), name)
         self.assertTrue(all(name.startswith("base_model.model.model.layers.")
                             for name in load_file(trainer.folder / "run" / "adapter" / "adapter_model.safetensors")))
+
+    def test_rewards(self):
+        """A model of rewards: llama_reward.c and LlamaForSequenceClassification of one label, which opens what the run leaves."""
+        base = LlamaForSequenceClassification(LlamaConfig(**SAME, initializer_range=0.3, num_labels=1, pad_token_id=259)).eval()
+        self.start = base
+        trainer = self.trainer({}, ["accuracy", "margin"], {"source": str(MODELS / "llama_reward.c")}, optimizer={
+            "name": "adamw", "lr": 1e-3, "weight_decay": 0.1})
+        del trainer.job["model"]["weights_map"], trainer.job["data"]["inputs"]["completion_mask"]
+        trainer.job["data"]["inputs"]["attention_mask"] = {"shape": [2, LENGTH]}
+        trainer.job["training"].update(steps=8, eval_interval=8)
+        trainer.write()
+        rows = self.data(trainer, self.records, "--end", "<|end|>", "--pad", "<|system|>")  # which no text has
+        trainer.build()
+        metrics, order = trainer.run(), Order(1, TRAIN, True, 0, PAIRS)
+        peer = torch.optim.AdamW(base.parameters(), lr=1e-3, weight_decay=0.1)
+
+        def margins(model, chosen):
+            ids, attends = (torch.tensor(rows[name][chosen].astype("int64")).flatten(0, 1) for name in ("input_ids", "attention_mask"))
+            rewards = model(input_ids=ids, attention_mask=attends).logits.reshape(-1, 2)
+            return rewards[:, 1] - rewards[:, 0]
+
+        for step in range(8):
+            loss = -logsigmoid(margins(base, [order.start(step * BATCH + i) for i in range(BATCH)])).mean()
+            peer.zero_grad()
+            loss.backward()
+            self.assertLess(abs(metrics[step]["loss"] / loss.item() - 1), 1e-5, f"step {step}")
+            norm = sum(p.grad.norm() ** 2 for p in base.parameters()).item() ** 0.5
+            self.assertLess(abs(metrics[step]["grad_norm"] / norm - 1), 1e-4, f"step {step}")
+            peer.step()
+        saved, info = AutoModelForSequenceClassification.from_pretrained(trainer.folder / "run", output_loading_info=True)
+        self.assertFalse(info["missing_keys"] or info["unexpected_keys"])
+        with torch.no_grad():
+            margin = margins(saved.eval(), list(range(PAIRS)))
+        self.assertLess(abs(metrics[-1]["eval_margin"] - margin.mean().item()), 1e-5)
+        self.assertLess(abs(metrics[-1]["eval_accuracy"] - (margin > 0).float().mean().item()), 1e-6)
 
 
 if __name__ == "__main__":
