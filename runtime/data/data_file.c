@@ -105,10 +105,17 @@ static bool add_inputs(struct data_file *file, const struct zip *zip, const char
   return true;
 }
 
+/* Reads the directory of an archive of arrays. */
+static bool open_archive(struct data_file *file, struct zip *zip, struct problem *problem) {
+  if (rt_zip_read(zip, file->path, file->mapping.bytes, file->mapping.size, problem)) return true;
+  return rt_help(problem,
+                 "write it as numpy.savez does; of one that is compressed, `accel-gen data %.150s -o NAME.npz`",
+                 file->path);
+}
+
 static bool open_arrays(struct data_file *file, const char *const *paths, const char *cure, struct problem *problem) {
   struct zip zip = {0};
-  bool good =
-      file->format != ACCEL_NPZ || rt_zip_read(&zip, file->path, file->mapping.bytes, file->mapping.size, problem);
+  bool good = file->format != ACCEL_NPZ || open_archive(file, &zip, problem);
   good = good && add_inputs(file, &zip, paths, cure, problem);
   rt_zip_free(&zip);
   return good;

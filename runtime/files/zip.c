@@ -81,7 +81,7 @@ static bool read_entry(const struct file *file, uint64_t *at, struct zip_entry *
   if (!is_at(file, local, LOCAL_BYTES, LOCAL)) return false;
   const uint64_t begin =
       local + LOCAL_BYTES + number_at(file->bytes + local + 26, 2) + number_at(file->bytes + local + 28, 2);
-  if (!has(file, begin, size)) return false;
+  if (!has(file, begin, *is_plain ? size : packed)) return false;
   *entry = (struct zip_entry){header + CENTRAL_BYTES, file->bytes + begin, length, (size_t)size};
   return true;
 }
