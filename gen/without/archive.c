@@ -1,4 +1,5 @@
 #include "gen/archive/archive.h"
+#include "gen/archive/repack.h"
 
 struct archive_reader *archive_reader_new(const char *path, archive_source *source, void *context,
                                           struct problem *problem) {
@@ -27,4 +28,16 @@ bool archive_reader_read(struct archive_reader *reader, void *out, size_t size, 
 
 void archive_reader_free(struct archive_reader *reader) {
   (void)reader;
+}
+
+bool archive_repack(const char *path, const void *bytes, size_t size, const char *ending, const char *magic,
+                    struct archive_sink sink, int *files, struct problem *problem) {
+  (void)bytes;
+  (void)size;
+  (void)ending;
+  (void)magic;
+  (void)sink;
+  (void)files;
+  rt_problem(problem, "%s: this accel-gen was built without libarchive, and unpacks no archives", path);
+  return rt_help(problem, "install libarchive-dev and build again: sh tools/configure.sh build/config && ninja");
 }

@@ -157,6 +157,7 @@ const struct command command_table[] = {
                 "write images, a folder for each class, as an array, and labels"},
                {"data SHARD.tar... -o FILE.npy [--size HxW] [--label NAME]",
                 "write the images of shards as an array, and labels"},
+               {"data PACKED.npz -o FILE.npz", "write the arrays of a compressed archive into one that a job reads"},
                {"data inspect FILE", "print what is in a token file"},
                {"data encode TOKENIZER.json", "print the token numbers of a text"},
                {"data decode TOKENIZER.json", "print the text of token numbers"}},

@@ -16,7 +16,7 @@ struct command {
   const char *summary;   /* in a line of the overview */
   const char *about;     /* sentences of the help and the man page; NULL: the summary is all */
   const char *page;      /* of docs/; NULL: commands.md is all */
-  struct form forms[12]; /* ending with a NULL synopsis */
+  struct form forms[16]; /* ending with a NULL synopsis */
   const char *words;     /* that the first argument can be, each between spaces; NULL: it is a name of the user's */
   bool only_words;       /* it can be nothing else */
   const char *needed[2]; /* what the arguments are that must be given: "a job file"; NULL: no more of them */

@@ -12,6 +12,7 @@
 #include "gen/commands/data/forget.h"
 #include "gen/commands/data/images.h"
 #include "gen/commands/data/labelled.h"
+#include "gen/commands/data/npz_unpack.h"
 #include "gen/commands/data/pairs.h"
 #include "gen/commands/data/shard_names.h"
 #include "gen/commands/data/skipped.h"
@@ -487,11 +488,25 @@ static int write_images(const struct options *options) {
   return images_write(&imaging, &problem) ? STATUS_OK : fail(&problem);
 }
 
+/* An archive of arrays that is not compressed. */
+static int unpack_arrays(const struct options *options) {
+  struct problem problem = {0};
+  struct options others = *options;
+  others.output = NULL;
+  if (options->n_arguments != 1 || has_options(&others) || options->format != NULL)
+    return refuse(options, "an archive of arrays is unpacked alone: data PACKED.npz -o FILE.npz");
+  const char *const outputs[] = {options->output, arena_printf(options->arena, "%s.partial", options->output), NULL};
+  if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
+  return npz_unpack(options->argument, options->output, &problem) ? STATUS_OK : fail(&problem);
+}
+
 static int make_data(const struct options *options) {
   const char *word = options->argument;
   if (strcmp(word, "inspect") == 0) return print_file(options);
   if (strcmp(word, "encode") == 0 || strcmp(word, "decode") == 0) return print_text(options, word[0] == 'e');
   if (is_folder(word) || (options->output != NULL && has_ending(options->output, ".npy"))) return write_images(options);
+  if (has_ending(word, ".npz") && options->output != NULL && has_ending(options->output, ".npz"))
+    return unpack_arrays(options);
   if (has_image_options(options)) return refuse(options, "--size, --fit and --gray are of a folder of images");
   return write_file_of_tokens(options);
 }
