@@ -41,6 +41,7 @@ struct role {
   int touches_pointers;       /* the same, of using pointers that last */
   int does_tensor_work;       /* the same, of loops, matmuls and exchanges (interp_claims.c) */
   int reaches_collective;     /* the same, of calling collectives (interp_collective.c) */
+  int reaches_launch;         /* the same, of these or of launching work that was recorded */
   bool is_launched;           /* a kernel: it runs on the device */
   struct function *elsewhere; /* its definition in the device's half; NULL: none (device.h) */
 };

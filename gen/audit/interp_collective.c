@@ -10,15 +10,10 @@ static bool is_collective(const struct syntax *node) {
          external_effect(node->function->name) == EFFECT_COLLECTIVE;
 }
 
-/* Work that was recorded may have any collective. */
-static bool launches(const struct syntax *node) {
-  return node->kind == SYNTAX_CALL && node->function != NULL && strcmp(node->function->name, "accel_gpu_launch") == 0;
-}
-
 static bool find_collective(struct syntax *node, void *data) {
   bool *found = data;
   bool defined = node->kind == SYNTAX_CALL && node->function != NULL && node->function->body != NULL;
-  *found = *found || is_collective(node) || launches(node) || (defined && interp_reaches_collective(node->function));
+  *found = *found || is_collective(node) || (defined && interp_reaches_collective(node->function));
   return !*found;
 }
 
@@ -36,6 +31,28 @@ bool interp_has_collective(struct syntax *node) {
   bool found = false;
   syntax_visit(node, find_collective, &found);
   return found;
+}
+
+static bool reaches_launch(struct function *function);
+
+/* Work that was recorded may have any collective: what decides on its launch decides on those. Loops that launch are
+ * not followed otherwise than before, for they may run without an end. */
+static bool find_launch(struct syntax *node, void *data) {
+  bool *found = data;
+  bool call = node->kind == SYNTAX_CALL && node->function != NULL;
+  *found = *found || is_collective(node) || (call && strcmp(node->function->name, "accel_gpu_launch") == 0) ||
+           (call && node->function->body != NULL && reaches_launch(node->function));
+  return !*found;
+}
+
+static bool reaches_launch(struct function *function) {
+  if (function->role->reaches_launch == 0) {
+    function->role->reaches_launch = -1; /* for what calls itself */
+    bool found = false;
+    syntax_visit(function->body, find_launch, &found);
+    if (found) function->role->reaches_launch = 1;
+  }
+  return function->role->reaches_launch > 0;
 }
 
 /* Whether a value is of this process: of its rank, of what was set in it, or of its data. */
@@ -114,10 +131,10 @@ static void check_decision(struct collective_check *check, struct syntax *node, 
   if (of_all && (note->origin & ORIGIN_RANK) == 0) return;
   const char *what = is_loop ? "the number of iterations of this loop"
                              : arena_printf(check->interp->memory, "'%s'", interp_spell(check->interp, node->parts[0]));
-  if (decides || decides_on(node, is_loop, find_collective))
+  if (decides || decides_on(node, is_loop, find_launch))
     claim_finding(check->interp->audit, check->claim, is_own(note->origin) ? VERDICT_BROKEN : VERDICT_CANNOT_TELL,
                   node->where, "%s decides on a collective, and depends on %s", what, interp_origin_word(note->origin));
-  else if (!is_loop && interp_reaches_collective(check->function) && decides_on(node, is_loop, find_leave))
+  else if (!is_loop && reaches_launch(check->function) && decides_on(node, is_loop, find_leave))
     claim_finding(check->interp->audit, check->claim, VERDICT_CANNOT_TELL, node->where,
                   "%s may pass a collective by, and depends on %s", what, interp_origin_word(note->origin));
 }
@@ -129,7 +146,7 @@ static bool visit_decision(struct syntax *node, void *data) {
   bool chooses = node->kind == SYNTAX_IF || node->kind == SYNTAX_SELECT || node->kind == SYNTAX_SWITCH || logic;
   if (is_loop || chooses) check_decision(check, node, is_loop, false);
   bool reaches = false;
-  if (node->kind == SYNTAX_CALL) find_collective(node, &reaches);
+  if (node->kind == SYNTAX_CALL) find_launch(node, &reaches);
   for (int i = 1; reaches && i < node->n_parts; i++) {
     struct syntax *argument = syntax_bare(node->parts[i]);
     if (argument->kind == SYNTAX_SELECT) check_decision(check, argument, false, true);

@@ -39,6 +39,14 @@ class Recordings(unittest.TestCase):
                     self.assertIn(before, text)
                     self.assertRegex(self.audit(folder, text.replace(before, after, 1)), rf"\n  (broken|cannot tell) +{claim} ")
 
+    def test_generator(self):
+        """A program that launches in a loop without an end, one of two recordings or the same one, is followed to its end."""
+        with tempfile.TemporaryDirectory(prefix="accel-recordings-") as name:
+            folder = pathlib.Path(name)
+            words = ["--program", "generate", "--set", "devices.kind=cuda", "-o", "program.c"]
+            subprocess.run([GENERATOR, TREE / "examples" / "jobs" / "tiny.yaml", *words], cwd=folder, check=True)
+            self.assertRegex(self.audit(folder, (folder / "program.c").read_text()), r"\n\d+ hold, 0 broken$")
+
     def audit(self, folder, text):
         (folder / "program.c").write_text(text)
         result = subprocess.run([GENERATOR, "audit", "program.c"], cwd=folder, capture_output=True, text=True)
