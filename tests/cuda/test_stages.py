@@ -164,7 +164,7 @@ class Stages(Axes):
         for number, (mesh, replicas) in enumerate((({"tp": 2}, 1), ({"zero_stage": 3}, 2))):
             if is_todays(number, 2):
                 with self.subTest(**mesh):
-                    trainer = self.stages(4, mesh, replicas=replicas, config=STILL, optimizer={"norm_type": "inf", "clip_grad_norm": 0.01})
+                    trainer = self.stages(4, mesh, replicas=replicas, config=STILL, training={}, optimizer={"norm_type": "inf", "clip_grad_norm": 0.01})
                     self.assertRegex(trainer.command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
 
     def test_optimizers(self):

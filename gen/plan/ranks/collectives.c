@@ -1,6 +1,5 @@
 #include "gen/plan/ranks/collectives.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 #include "gen/plan/graph/weight_visitor.h"
@@ -115,7 +114,7 @@ static void note_function(struct order *order, const struct function *function, 
 struct gradient {
   const struct weight *weight;
   int64_t first, end; /* elements, with what pads it */
-  int ready;          /* INT_MAX: the backward adds nothing, but ranks divide its update */
+  int ready;
 };
 
 /* As the backward completes them; of those that it completes at once, from the end of memory on, as the backward goes
@@ -126,17 +125,28 @@ static int compare(const void *a, const void *b) {
   return p->first > q->first ? -1 : p->first < q->first;
 }
 
+/* What no gradient reaches, but ranks divide the update of, is complete with its layer, whose ranges are neighbours, if
+ * that is held alone, and else with the parameter before it. */
+static void complete_unreached(const struct program *program, int *ready) {
+  for (int i = 0; i < program->weights->count && is_sharded(program); i++) {
+    const int unit = fsdp_unit_of(program, &program->weights->items[i]);
+    if (!program->weights->items[i].unreached) continue;
+    ready[i] = unit < 0 && i > 0 && ready[i - 1] > 0 ? ready[i - 1] : 1;
+    for (int k = 0; k < program->weights->count && unit >= 0; k++)
+      if (fsdp_unit_of(program, &program->weights->items[k]) == unit && ready[k] > ready[i]) ready[i] = ready[k];
+  }
+}
+
 static struct gradient *gradients_of(const struct program *program, const int *ready, int *count) {
   struct gradient *gradients = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *gradients);
   int64_t size = dtype_size(DTYPE_FLOAT32);
   *count = 0;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
-    if ((ready[i] == 0 && !is_sharded(program)) || weight->gradient < 0) continue; /* zeros on all ranks, or none */
-    if (summed_along(program, weight->parameter).count == 0) continue;             /* of one rank */
+    if (ready[i] == 0 || weight->gradient < 0) continue;               /* zeros on all ranks, or none */
+    if (summed_along(program, weight->parameter).count == 0) continue; /* of one rank */
     int64_t end = weight->gradient + arena_aligned(shape_count(weight->parameter->shape) * size);
-    gradients[(*count)++] =
-        (struct gradient){weight, weight->gradient / size, end / size, ready[i] > 0 ? ready[i] : INT_MAX};
+    gradients[(*count)++] = (struct gradient){weight, weight->gradient / size, end / size, ready[i]};
   }
   qsort(gradients, (size_t)*count, sizeof *gradients, compare);
   return gradients;
@@ -170,7 +180,7 @@ enum collective_kind summing_collective(const struct program *program, enum axis
   return program->mesh.axes[axis].states == PLACED_SPLIT ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
 }
 
-/* Makes the gradient the first one of a bucket; where nothing is sent, of a flat range alone. */
+/* Makes the gradient the first one of a bucket. */
 static void begin_bucket(struct program *program, const struct gradient *gradient) {
   const struct job *job = program->job;
   const struct axes axes = summed_along(program, gradient->weight->parameter);
@@ -181,7 +191,7 @@ static void begin_bucket(struct program *program, const struct gradient *gradien
                               .first = gradient->first,
                               .count = gradient->end - gradient->first,
                               .times = sends_each(program) ? job->accumulation.num_steps : 1};
-  if (gradient->ready < INT_MAX) ARENA_PUSH(program->arena, program->ranks.collectives, bucket);
+  ARENA_PUSH(program->arena, program->ranks.collectives, bucket);
   if (is_sharded(program)) shard_begin(program, gradient->weight);
 }
 
@@ -190,7 +200,7 @@ static bool extend_bucket(struct program *program, const struct gradient *gradie
   int n = program->ranks.collectives.count;
   int64_t most = program->job->parallelism.bucket_bytes;
   if (n == 1 && most > FIRST_BUCKET_BYTES) most = FIRST_BUCKET_BYTES;
-  if (n == 0 || gradient->ready == INT_MAX) return false;
+  if (n == 0) return false;
   bool sharded = is_sharded(program);
   if (sharded && !shard_accepts(program, gradient->weight)) return false;
   const struct axes axes = summed_along(program, gradient->weight->parameter);
@@ -209,7 +219,6 @@ static int *add_buckets(struct program *program, const struct order *order, cons
     const struct gradient *gradient = &gradients[i];
     others = extend_bucket(program, gradient) ? others + 1 : 0;
     if (others == 0) begin_bucket(program, gradient);
-    if (gradient->ready == INT_MAX) continue;
     int n = program->ranks.collectives.count;
     struct collective *last = &program->ranks.collectives.items[n - 1];
     last->what = bucket_text(program->arena, gradients[i - others].weight, others);
@@ -266,6 +275,7 @@ static int *add_ordered_buckets(struct program *program, struct order *order) {
   order->ready = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *order->ready);
   note_function(order, program->entry.backward, root);
   int count;
+  complete_unreached(program, order->ready);
   const struct gradient *gradients = gradients_of(program, order->ready, &count);
   return add_buckets(program, order, gradients, count);
 }

@@ -42,8 +42,7 @@ static const struct weight *without_own_gradient(const struct program *program, 
   const struct weight *found = NULL;
   if (node->parameter != NULL) {
     const struct weight *weight = weight_named(program->weights, node->path);
-    bool alone =
-        weight->gradient >= 0 && (!weight->zero || gradients_add_up(program)); /* cleared, it may be added to */
+    bool alone = weight->gradient >= 0 && (!weight->zero || weight->unreached || gradients_add_up(program));
     return alone ? NULL : weight;
   }
   for (int i = 0; i < node->n_children && found == NULL; i++) found = without_own_gradient(program, node->children[i]);
@@ -161,9 +160,17 @@ static void give_slots(struct weight_tree *tree, const char *path) {
   array->slots = array->count < FSDP_SLOTS ? array->count : FSDP_SLOTS;
 }
 
+/* Gradients that begin at zero in slots are those of the first layers there; others have the same memory. */
+static void forget_zeros(struct program *program, const struct weight_node *node) {
+  if (node->parameter != NULL) weight_named(program->weights, node->path)->zero = false;
+  for (int i = 0; i < node->n_children; i++) forget_zeros(program, node->children[i]);
+}
+
 static void fold_array(struct program *program, const struct weight_array *array) {
   if (weights_are_split(program)) give_slots(program->weights, array->elements[0]->path);
   if (gradients_are_split(program)) give_slots(program->gradients, array->elements[0]->path);
+  for (int i = FSDP_SLOTS; i < array->count && gradients_are_split(program); i++)
+    forget_zeros(program, array->elements[i]);
   for (int i = 0; i < array->count; i++) {
     struct fsdp_unit unit = {.path = array->elements[i]->path};
     ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
@@ -227,10 +234,7 @@ static void refuse_layers(const struct program *program, const struct weight *ob
         "the model has no loop over layers whose parameters are those of one call each, to hold one layer at a time");
   else
     diag_error(diags, where, "layers are held one at a time, which takes one gradient for each parameter, but '%s' %s",
-               obstacle->path,
-               obstacle->gradient < 0 ? "is not trained"
-               : obstacle->unreached  ? "gets none"
-                                      : "gets those of several calls");
+               obstacle->path, obstacle->gradient < 0 ? "is not trained" : "gets those of several calls");
   diag_help(diags, "use zero_stage: 1, which shards the optimizer's states");
 }
 
