@@ -6,19 +6,20 @@
 #include <accel/model.h>
 
 /* The angles; a file of GGUF has the factors of other kinds in other forms. */
-#define GGUF_ROPE                                                                                                      \
-  {"rope.freq_base", "rope.theta", .type = "f32"}, {.value = "rope.kind", .is = "ROPE_DEFAULT ROPE_LINEAR"},           \
+#define GGUF_KINDS "ROPE_DEFAULT ROPE_LINEAR"
+#define GGUF_ROPE(kinds_)                                                                                              \
+  {"rope.freq_base", "rope.theta", .type = "f32"}, {.value = "rope.kind", .is = (kinds_)},                             \
       {"rope.scaling.type", .text = "linear", .when = "rope.kind=ROPE_LINEAR"},                                        \
       {"rope.scaling.factor", "rope.factor", .type = "f32", .when = "rope.kind=ROPE_LINEAR"}, {.value = "rope.*"}
 
 /* What all of them have; `head_dim_` is the width of a head, a field or a product. */
-#define GGUF_LLAMA_KEYS(head_dim_)                                                                                     \
+#define GGUF_LLAMA_KEYS(head_dim_, kinds_)                                                                             \
   {"block_count", "num_hidden_layers"}, {"context_length", "max_position_embeddings"},                                 \
       {"embedding_length", "hidden_size"}, {"feed_forward_length", "intermediate_size"},                               \
       {"attention.head_count", "num_attention_heads"}, {"attention.head_count_kv", "num_key_value_heads"},             \
       {"attention.layer_norm_rms_epsilon", "rms_norm_eps"}, {"attention.key_length", head_dim_},                       \
       {"attention.value_length", head_dim_}, {"rope.dimension_count", head_dim_}, {"vocab_size", "vocab_size"},        \
-      {.value = "initializer_range"}, {.value = "tie_word_embeddings"}, GGUF_ROPE
+      {.value = "initializer_range"}, {.value = "tie_word_embeddings"}, GGUF_ROPE(kinds_)
 
 /* The tensors outside the layers. */
 #define GGUF_LLAMA_ENDS                                                                                                \

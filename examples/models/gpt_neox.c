@@ -73,3 +73,42 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "gptneox"},
+    {"block_count", "num_hidden_layers"},
+    {"context_length", "max_position_embeddings"},
+    {"embedding_length", "hidden_size"},
+    {"feed_forward_length", "intermediate_size"},
+    {"attention.head_count", "num_attention_heads"},
+    {"attention.layer_norm_epsilon", "layer_norm_eps"},
+    {"rope.dimension_count", "rotary_pct*hidden_size/num_attention_heads", .type = "u32"},
+    {"use_parallel_residual", "use_parallel_residual"},
+    {.value = "tie_word_embeddings", .is = "false"},
+    {.value = "initializer_range"},
+    {.value = "vocab_size"},
+    GGUF_ROPE(GGUF_KINDS),
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    {"gpt_neox.embed_in.weight", "token_embd.weight"},
+    {"embed_out.weight", "output.weight"},
+    {"gpt_neox.final_layer_norm.weight", "output_norm.weight"},
+    {"gpt_neox.final_layer_norm.bias", "output_norm.bias"},
+    {"gpt_neox.layers.#.input_layernorm.weight", "blk.#.attn_norm.weight"},
+    {"gpt_neox.layers.#.input_layernorm.bias", "blk.#.attn_norm.bias"},
+    {"gpt_neox.layers.#.attention.query_key_value.weight", "blk.#.attn_qkv.weight",
+     .change = "swap num_attention_heads 3"},
+    {"gpt_neox.layers.#.attention.query_key_value.bias", "blk.#.attn_qkv.bias", .change = "swap num_attention_heads 3"},
+    {"gpt_neox.layers.#.attention.dense.weight", "blk.#.attn_output.weight"},
+    {"gpt_neox.layers.#.attention.dense.bias", "blk.#.attn_output.bias"},
+    {"gpt_neox.layers.#.post_attention_layernorm.weight", "blk.#.ffn_norm.weight"},
+    {"gpt_neox.layers.#.post_attention_layernorm.bias", "blk.#.ffn_norm.bias"},
+    {"gpt_neox.layers.#.mlp.dense_h_to_4h.weight", "blk.#.ffn_up.weight"},
+    {"gpt_neox.layers.#.mlp.dense_h_to_4h.bias", "blk.#.ffn_up.bias"},
+    {"gpt_neox.layers.#.mlp.dense_4h_to_h.weight", "blk.#.ffn_down.weight"},
+    {"gpt_neox.layers.#.mlp.dense_4h_to_h.bias", "blk.#.ffn_down.bias"},
+};

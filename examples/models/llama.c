@@ -88,11 +88,12 @@ tensor model(scope s, struct config c, tensor tokens, tensor targets) {
 /* What llama.cpp calls it in a file of GGUF. */
 const struct gguf_key gguf_keys[] = {
     {"general.architecture", .text = "llama"},
-    GGUF_LLAMA_KEYS("head_dim"),
+    GGUF_LLAMA_KEYS("head_dim", GGUF_KINDS " ROPE_LLAMA3"),
 };
 
 const struct gguf_tensor gguf_tensors[] = {
     GGUF_LLAMA_ENDS,
     GGUF_LLAMA_ATTENTION(GGUF_PAIRS("num_attention_heads"), GGUF_PAIRS("num_key_value_heads")),
     GGUF_LLAMA_MLP,
+    {.name = "rope_freqs.weight", .change = "rope_factors head_dim", .when = "rope.kind=ROPE_LLAMA3"},
 };

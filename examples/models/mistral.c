@@ -94,7 +94,7 @@ tensor model(scope s, struct config c, tensor tokens, tensor targets) {
 const struct gguf_key gguf_keys[] = {
     {"general.architecture", .text = "llama"},
     {.value = "sliding_window", .is = "0"},
-    GGUF_LLAMA_KEYS("head_dim"),
+    GGUF_LLAMA_KEYS("head_dim", GGUF_KINDS),
 };
 
 const struct gguf_tensor gguf_tensors[] = {

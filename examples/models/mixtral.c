@@ -162,7 +162,7 @@ const struct gguf_key gguf_keys[] = {
     {"expert_used_count", "num_experts_per_tok"},
     {.value = "router_aux_loss_coef"},
     {.value = "grouped_experts"},
-    GGUF_LLAMA_KEYS("head_dim"),
+    GGUF_LLAMA_KEYS("head_dim", GGUF_KINDS),
 };
 
 const struct gguf_tensor gguf_tensors[] = {

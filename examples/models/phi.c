@@ -81,3 +81,45 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "phi2"},
+    {"block_count", "num_hidden_layers"},
+    {"context_length", "max_position_embeddings"},
+    {"embedding_length", "hidden_size"},
+    {"feed_forward_length", "intermediate_size"},
+    {"attention.head_count", "num_attention_heads"},
+    {"attention.head_count_kv", "num_key_value_heads", .is = "num_attention_heads"},
+    {"attention.layer_norm_epsilon", "layer_norm_eps"},
+    {"rope.dimension_count", "partial_rotary_factor*hidden_size/num_attention_heads", .type = "u32"},
+    {.value = "qk_layernorm", .is = "false"},
+    {.value = "initializer_range"},
+    {.value = "*_pdrop"},
+    {.value = "vocab_size"},
+    GGUF_ROPE(GGUF_KINDS),
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    {"model.embed_tokens.weight", "token_embd.weight"},
+    {"lm_head.weight", "output.weight"},
+    {"lm_head.bias", "output.bias"},
+    {"model.final_layernorm.weight", "output_norm.weight"},
+    {"model.final_layernorm.bias", "output_norm.bias"},
+    {"model.layers.#.input_layernorm.weight", "blk.#.attn_norm.weight"},
+    {"model.layers.#.input_layernorm.bias", "blk.#.attn_norm.bias"},
+    {"model.layers.#.self_attn.q_proj.weight", "blk.#.attn_q.weight"},
+    {"model.layers.#.self_attn.q_proj.bias", "blk.#.attn_q.bias"},
+    {"model.layers.#.self_attn.k_proj.weight", "blk.#.attn_k.weight"},
+    {"model.layers.#.self_attn.k_proj.bias", "blk.#.attn_k.bias"},
+    {"model.layers.#.self_attn.v_proj.weight", "blk.#.attn_v.weight"},
+    {"model.layers.#.self_attn.v_proj.bias", "blk.#.attn_v.bias"},
+    {"model.layers.#.self_attn.dense.weight", "blk.#.attn_output.weight"},
+    {"model.layers.#.self_attn.dense.bias", "blk.#.attn_output.bias"},
+    {"model.layers.#.mlp.fc1.weight", "blk.#.ffn_up.weight"},
+    {"model.layers.#.mlp.fc1.bias", "blk.#.ffn_up.bias"},
+    {"model.layers.#.mlp.fc2.weight", "blk.#.ffn_down.weight"},
+    {"model.layers.#.mlp.fc2.bias", "blk.#.ffn_down.bias"},
+};

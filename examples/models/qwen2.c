@@ -92,7 +92,7 @@ tensor model(scope s, struct config c, tensor tokens, tensor targets) {
 /* What llama.cpp calls it in a file of GGUF. */
 const struct gguf_key gguf_keys[] = {
     {"general.architecture", .text = "qwen2"},
-    GGUF_LLAMA_KEYS("hidden_size/num_attention_heads"),
+    GGUF_LLAMA_KEYS("hidden_size/num_attention_heads", GGUF_KINDS),
 };
 
 const struct gguf_tensor gguf_tensors[] = {

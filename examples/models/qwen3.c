@@ -94,7 +94,7 @@ tensor model(scope s, struct config c, tensor tokens, tensor targets) {
 /* What llama.cpp calls it in a file of GGUF. */
 const struct gguf_key gguf_keys[] = {
     {"general.architecture", .text = "qwen3"},
-    GGUF_LLAMA_KEYS("head_dim"),
+    GGUF_LLAMA_KEYS("head_dim", GGUF_KINDS),
 };
 
 const struct gguf_tensor gguf_tensors[] = {

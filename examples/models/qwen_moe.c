@@ -177,3 +177,32 @@ tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   tensor balance = scale(sum_all(mul(r.chosen, r.likely)), c.num_experts / (n * n));
   return add(loss, scale(balance, c.router_aux_loss_coef));
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "qwen3moe"},
+    {"expert_count", "num_experts"},
+    {"expert_used_count", "num_experts_per_tok"},
+    {"expert_feed_forward_length", "moe_intermediate_size"},
+    {.value = "decoder_sparse_step", .is = "1"},
+    {.value = "shared_expert_intermediate_size", .is = "0"},
+    {.value = "norm_topk_prob", .is = "true"},
+    {.value = "qk_norm", .is = "true"},
+    {.value = "qkv_bias", .is = "false"},
+    {.value = "capacity_factor", .is = "0"},
+    {.value = "router_aux_loss_coef"},
+    GGUF_LLAMA_KEYS("head_dim", GGUF_KINDS),
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    GGUF_LLAMA_ENDS,
+    GGUF_LLAMA_ATTENTION("", ""),
+    {"model.layers.#.self_attn.q_norm.weight", "blk.#.attn_q_norm.weight"},
+    {"model.layers.#.self_attn.k_norm.weight", "blk.#.attn_k_norm.weight"},
+    {"model.layers.#.mlp.gate.weight", "blk.#.ffn_gate_inp.weight", .type = "f32"},
+    {"model.layers.#.mlp.experts.*.gate_proj.weight", "blk.#.ffn_gate_exps.weight"},
+    {"model.layers.#.mlp.experts.*.up_proj.weight", "blk.#.ffn_up_exps.weight"},
+    {"model.layers.#.mlp.experts.*.down_proj.weight", "blk.#.ffn_down_exps.weight"},
+};

@@ -71,7 +71,9 @@ struct published_inputs {
  *                                                a product of such; as uint32, float32 or bool, as the field is
  *   {"feed_forward_length", "4*n_embd"},
  *   {"rope.freq_base", "rope.theta", .type = "f32"},
- *   {.value = "rope.kind", .is = "ROPE_DEFAULT ROPE_LINEAR"},   the values of a field that such a file can have
+ *   {"rope.dimension_count", "rotary_pct*head_dim", .type = "u32"},     refused where it is no whole number
+ *   {.value = "rope.kind", .is = "ROPE_DEFAULT ROPE_LINEAR"},   the values of a field that such a file can have, or
+ *                                                one number
  *   {.value = "initializer_range"},              a field without meaning for it, with * and ?
  *
  * Each field of the config is in a row, or the model is refused. A row holds only where `when` does, "FIELD=VALUE".
@@ -85,7 +87,8 @@ struct published_inputs {
  *   .change = "part I N"             the Ith of N equal parts of the rows
  *   .change = "plus 1"               1 added
  *
- * `.type = "f32"` for what is never narrowed. A row without a name, or with a `when` that
+ * `.type = "f32"` for what is never narrowed. A row without a tensor of the weights is computed:
+ * "rope_factors WIDTH", of the angles of Llama 3. A row without a name, or with a `when` that
  * does not hold, leaves its tensor out. */
 struct gguf_key {
   const char *key, *value, *is, *type, *text, *when;

@@ -51,11 +51,18 @@ def expected(family, tensors, config):
     for name, x in stacked(tensors).items():
         if architecture == "llama" and name.endswith(("q_proj.weight", "k_proj.weight")):
             x = pairs(x, config["num_attention_heads" if "q_proj" in name else "num_key_value_heads"])
+        if "query_key_value" in name:
+            x = x.reshape(config["num_attention_heads"], 3, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
         if family == "gpt2" and name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
             x = x.T
         mapped = names.get_name(name.replace("model.", "").replace("block_sparse_moe", "feed_forward")
-                                if ".experts." in name else name, try_suffixes=(".weight", ".bias"))
+                                if "block_sparse_moe" in name else name, try_suffixes=(".weight", ".bias"))
         out[mapped] = np.ascontiguousarray(x)
+    if family == "llama3":
+        kind = transformers.LlamaConfig(**FAMILIES[family][1])
+        scaled, _ = transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS["llama3"](kind, "cpu")
+        width = kind.hidden_size // kind.num_attention_heads
+        out["rope_freqs.weight"] = (10000.0 ** (-np.arange(0, width, 2) / width) / scaled.double().numpy()).astype(np.float32)
     return out
 
 
@@ -87,6 +94,9 @@ class Gguf(Folder):
             wide = x.ndim == 1 or one.name.endswith(("_norm.weight", "ffn_gate_inp.weight", "position_embd.weight"))
             kind = KINDS["f32" if wide else dtype]
             self.assertEqual((one.name, one.tensor_type, list(one.shape)), (one.name, kind, list(x.shape[::-1])))
+            if one.name == "rope_freqs.weight":  # transformers computes them in float32
+                np.testing.assert_allclose(one.data, x, rtol=1e-6)
+                continue
             self.assertEqual(one.data.tobytes(), gguf.quantize(x, kind).tobytes(), one.name)
         return {field.name: field.contents() for field in reader.fields.values()}, base
 

@@ -22,7 +22,8 @@ static bool add_value(const struct exported *of, const struct model_row *row, co
   struct model_value value;
   const char *word = row->cells[CELL_VALUE];
   if (!exported_number(of, word, &value)) return fail(of, word, "is missing, which a file of GGUF needs", NULL);
-  if (row->cells[CELL_TYPE] != NULL || value.kind == MODEL_REAL) {
+  const char *type = row->cells[CELL_TYPE] != NULL ? row->cells[CELL_TYPE] : value.kind == MODEL_REAL ? "f32" : "";
+  if (strcmp(type, "f32") == 0) {
     if (!isfinite((float)value.number)) return fail(of, word, "is too large for a file of GGUF", NULL);
     gguf_add_float32(metadata, key, (float)value.number);
   } else if (value.kind == MODEL_BOOL) {
@@ -43,7 +44,10 @@ static const char *full_key(const struct exported *of, const char *architecture,
 static bool check_value(const struct exported *of, const struct model_row *row) {
   const char *word = row->cells[CELL_VALUE];
   const struct model_value *field = exported_field(of, word);
+  struct model_value number;
   if (field == NULL || text_names(arena_printf(of->arena, " %s ", row->cells[CELL_IS]), field->text, false))
+    return true;
+  if (field->kind != MODEL_TEXT && exported_number(of, row->cells[CELL_IS], &number) && number.number == field->number)
     return true;
   return fail(of, word, arena_printf(of->arena, "is %s, which a file of GGUF cannot represent", field->text),
               arena_printf(of->arena, "it can have %s", row->cells[CELL_IS]));

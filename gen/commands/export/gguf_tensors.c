@@ -30,8 +30,10 @@ static bool is_named(const char *pattern, const char *name, int64_t *layer, int6
  * it. */
 static const struct model_row *row_for(const struct model_rows *rows, const char *name, int64_t *layer, int64_t *part) {
   for (int i = 0; i < rows->count; i++)
-    if (is_named(rows->items[i].cells[CELL_TENSOR], name, layer, part)) return &rows->items[i];
+    if (rows->items[i].cells[CELL_TENSOR] != NULL && is_named(rows->items[i].cells[CELL_TENSOR], name, layer, part))
+      return &rows->items[i];
   for (int i = 0; i < rows->count; i++) {
+    if (rows->items[i].cells[CELL_TENSOR] == NULL) continue;
     const char *below = strchr(rows->items[i].cells[CELL_TENSOR], '.');
     if (strncmp(rows->items[i].cells[CELL_TENSOR], "transformer.", 12) == 0 && is_named(below + 1, name, layer, part))
       return &rows->items[i];
@@ -170,12 +172,34 @@ static bool add(const struct exported *of, const struct model_rows *rows, const 
              fail(of, source, "the one before it in its layer is missing");
   for (int i = (int)(row - rows->items); i < rows->count; i++) { /* parts have a row each */
     const struct model_row *one = &rows->items[i];
+    if (one->cells[CELL_TENSOR] == NULL) continue;
     if (one != row && !is_named(one->cells[CELL_TENSOR], source->name, &layer, &part)) continue;
     if (one->cells[CELL_NAME] == NULL || !exported_holds(of, one->cells[CELL_WHEN]) || part > 0) continue;
     all &= begin(of, one, source, numbered(of->arena, one->cells[CELL_NAME], layer), type, tensors) &&
            (part < 0 || stack(of, one->cells[CELL_TENSOR], layer, &tensors->items[tensors->count - 1]));
   }
   return all;
+}
+
+/* Rows without a tensor of the weights: what is computed from the config. */
+static bool add_computed(const struct exported *of, const struct model_rows *rows, struct gguf_tensors *tensors) {
+  static const char factors[] = "rope_factors ";
+  for (int i = 0; i < rows->count; i++) {
+    const struct model_row *row = &rows->items[i];
+    const struct stored_tensor *computed;
+    const char *change = row->cells[CELL_CHANGE];
+    if (row->cells[CELL_TENSOR] != NULL || !exported_holds(of, row->cells[CELL_WHEN])) continue;
+    if (change == NULL || strncmp(change, factors, sizeof factors - 1) != 0 ||
+        !gguf_rope_factors(of, change + sizeof factors - 1, &computed)) {
+      diag_error(of->diags, (struct location){.file = of->family.config}, "%s does not follow from the config",
+                 row->cells[CELL_NAME]);
+      return false;
+    }
+    struct model_row plain = *row;
+    plain.cells[CELL_CHANGE] = NULL;
+    if (!begin(of, &plain, computed, row->cells[CELL_NAME], GGUF_F32, tensors)) return false;
+  }
+  return true;
 }
 
 /* ---- What is missing ---- */
@@ -225,5 +249,5 @@ bool gguf_find_tensors(struct exported *of, enum gguf_type type, struct gguf_ten
     return false;
   for (int i = 0; i < of->shards.n_tensors && of->diags->errors < 20; i++)
     all &= add(of, &rows, of->shards.by_name[i], type, tensors);
-  return all && check_rows(of, &rows, layers, tensors);
+  return all && add_computed(of, &rows, tensors) && check_rows(of, &rows, layers, tensors);
 }

@@ -29,6 +29,10 @@ struct gguf_tensors {
  * its change does not fit. */
 bool gguf_find_tensors(struct exported *of, enum gguf_type type, struct gguf_tensors *tensors);
 
+/* The factors of Llama 3's angles for heads of `width`, a word of exported_number, as a vector of float32. False where
+ * the config has no such numbers. */
+bool gguf_rope_factors(const struct exported *of, const char *width, const struct stored_tensor **factors);
+
 /* Bytes of a tensor in the file. */
 uint64_t gguf_tensor_bytes(const struct gguf_tensor *tensor);
 
