@@ -31,7 +31,7 @@ FAMILIES = {"llama": ("LlamaForCausalLM", BASE, "llama3", "llama"),
             "qwen3_moe": ("Qwen3MoeForCausalLM", {**BASE, "head_dim": 16, "moe_intermediate_size": 32, "num_experts": 3, "num_experts_per_tok": 2,
                                                   "norm_topk_prob": True}, "qwen2", "qwen3moe"),
             "gpt_neox": ("GPTNeoXForCausalLM", ONE, "gpt2", "gptneox"),
-            "phi": ("PhiForCausalLM", ONE, "gpt2", "phi2"),
+            "phi": ("PhiForCausalLM", {**ONE, "intermediate_size": 256}, "gpt2", "phi2"),
             "gpt2": ("GPT2LMHeadModel", GPT2, "gpt2", "gpt2")}
 
 
