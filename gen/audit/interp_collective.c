@@ -131,7 +131,7 @@ static void check_decision(struct collective_check *check, struct syntax *node, 
   if (of_all && (note->origin & ORIGIN_RANK) == 0) return;
   const char *what = is_loop ? "the number of iterations of this loop"
                              : arena_printf(check->interp->memory, "'%s'", interp_spell(check->interp, node->parts[0]));
-  if (decides || decides_on(node, is_loop, find_launch))
+  if (decides || decides_on(node, is_loop, is_loop ? find_collective : find_launch))
     claim_finding(check->interp->audit, check->claim, is_own(note->origin) ? VERDICT_BROKEN : VERDICT_CANNOT_TELL,
                   node->where, "%s decides on a collective, and depends on %s", what, interp_origin_word(note->origin));
   else if (!is_loop && reaches_launch(check->function) && decides_on(node, is_loop, find_leave))
