@@ -48,6 +48,7 @@
 #include "gen/plan/ranks/pipeline.h"
 #include "gen/plan/ranks/stage_memory.h"
 #include "gen/plan/ranks/tree.h"
+#include "gen/plan/report/bytes.h"
 #include "gen/plan/report/figures.h"
 #include "gen/plan/report/print.h"
 #include "gen/plan/start.h"
@@ -308,6 +309,7 @@ static bool pass_figures(struct context *context) {
 
 static bool pass_alias(struct context *context) {
   alias_gradients(context->program);
+  if (context->program->aliases.count > 0) count_bytes(context->program);
   return true;
 }
 

@@ -6,7 +6,6 @@
 #include "gen/ir/names.h"
 #include "gen/plan/graph/segments.h"
 #include "gen/plan/memory/liveness.h"
-#include "gen/plan/report/bytes.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/storage.h"
 #include "gen/program/target.h"
@@ -197,7 +196,6 @@ static void finish_aliases(struct program *program) {
   qsort(program->aliases.items, (size_t)program->aliases.count, sizeof *program->aliases.items, compare_aliases);
   name_aliases(program);
   count_saved(program, program->entry.forward);
-  count_bytes(program);
 }
 
 /* Of several ranks others read gradients, too, while the backward continues. */

@@ -15,8 +15,8 @@
 /* What is not worth its lines: less than this fraction of the arena, one in so many bytes. */
 enum { LEAST_OF_ARENA = 50 };
 
-/* After the figures. Fills program->aliases and subtracts their bytes from saved_bytes of functions and from the
- * figures. Does nothing if that saves less than a fiftieth of the arena.
+/* After the figures, which are then to be counted again. Fills program->aliases and subtracts their bytes from
+ * saved_bytes of functions. Does nothing if that saves less than a fiftieth of the arena.
  *
  * A loop's frames are one array. If those of the first iterations do not fit and the others would,
  * program->aliases.peeled names the loop: planned again with these iterations peeled off (peel_loops), the program may
