@@ -159,7 +159,7 @@ FIXED = {
        dict(b=2, h=6, t=40, d=16, group=3, layout="qkv"), dict(h=4, t=70, d=7, group=2, causal=0), dict(h=2, t=33, d=16, group=2, window=5),
        dict(t=70, d=16, window=1), dict(t=300, d=8, window=33), dict(t=600, d=16, window=290), dict(t=20, d=5, window=64),
        dict(t=1, documents=2), dict(b=3, h=4, t=37, d=7, group=2, documents=5), dict(b=2, h=2, t=700, d=16, documents=3, layout="qkv"),
-       dict(b=2, t=64, d=16, documents=64),
+       dict(b=2, t=64, d=16, documents=64), dict(b=2, h=2, t=33, d=16, group=2),
        dict(t=40, s=700, d=8, causal=0), dict(t=600, d=80, causal=1), dict(t=65, d=32, large=30.0)],
     "rotary": [dict(), dict(b=2, h=3, t=5, d=7, angles=2), dict(b=2, h=3, t=9, d=32, angles=16, layout="qkv", inverse=1),
                dict(b=1, h=2, t=33, d=64, angles=8, interleaved=1, layout="qkv"), dict(t=3, d=6, angles=3, interleaved=1, inverse=1)],
@@ -172,7 +172,7 @@ FIXED["biased_attention"] = [dict(t=t, d=d, causal=c) for t, d in [(1, 1), (3, 5
     dict(b=2, h=3, t=64, d=8, wide=(1, 1, 1, 1)), dict(b=2, h=2, t=300, d=8, causal=0, layout="qkv"),
     dict(h=2, t=140, d=16, causal=1, variant="64"), dict(t=33, d=8, wide=(0, 0, 1, 0))]
 FIXED["biased_attention_backward"] = FIXED["biased_attention"][:-2] + [
-    dict(b=4, h=2, t=40, d=16, parts=2, layout="qkv", accumulate=True), dict(b=3, h=2, t=33, d=5, parts=1, causal=0),
+    dict(b=4, h=2, t=40, d=16, parts=2, layout="qkv", accumulate=True), dict(b=3, h=2, t=33, d=5, parts=1, causal=0), dict(b=4, t=33, d=5, parts=2),
     dict(b=2, h=2, t=33, d=16, causal=0, learnt=0, wide=(1, 0, 0, 1)), dict(h=2, t=140, d=16, variant="32"), dict(h=2, t=140, d=16, causal=0)]
 for backward, variants in (("", ("64", "128")), ("_backward", ("32", "128"))):
     FIXED["attention" + backward] = FIXED["attention" + backward] + [dict(t=140, d=16, causal=c, variant=w) for c in (0, 1) for w in variants]
