@@ -1,4 +1,6 @@
 /* Statements other than loops. */
+#include <string.h>
+
 #include "gen/audit/interp.h"
 
 static enum flow interp_block(struct interp *interp, struct syntax *node) {
@@ -76,10 +78,15 @@ static enum flow interp_if(struct interp *interp, struct syntax *node) {
   return interp_choice(interp, node->parts, condition);
 }
 
-/* The first argument of a call that is one of two addresses; 0: there is none. */
+static bool is_recorded(const struct type *type) {
+  return type->kind == TYPE_POINTER && strcmp(type->element->name, "struct accel_graph") == 0;
+}
+
+/* The first argument of a call that is one of two addresses of recorded work; 0: there is none. Of other memory what
+ * two calls leave is known less well than what one call leaves in either. */
 static int chosen_argument(const struct syntax *call) {
   for (int i = 1; call->kind == SYNTAX_CALL && i < call->n_parts; i++)
-    if (syntax_bare(call->parts[i])->kind == SYNTAX_SELECT && call->parts[i]->type->kind == TYPE_POINTER) return i;
+    if (syntax_bare(call->parts[i])->kind == SYNTAX_SELECT && is_recorded(call->parts[i]->type)) return i;
   return 0;
 }
 
