@@ -12,7 +12,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
 SCHEMA = json.loads((TREE / "schemas" / "plan.schema.json").read_text())
 RANKS = ["devices.per_node=2"]
-PLANS = [("tiny", ["data.eval_batch_size=48"], []), ("table", [], []), ("tiny", [], ["--program", "evaluate"]), ("tiny", [], ["--program", "generate"]),
+PLANS = [("tiny", ["data.eval_fraction=0.1", "training.eval_interval=250", "data.eval_batch_size=48"], []), ("table", [], []), ("tiny", [], ["--program", "evaluate"]), ("tiny", [], ["--program", "generate"]),
          ("tiny", ["memory.activation_checkpointing=all", "precision.mixed_precision=bf16", "training.ema.decay=0.9"], []),
          ("tiny", RANKS, ["--latency", "20", "--step", "40"]),
          ("tiny", [*RANKS, "parallelism.zero_stage=3", "accumulation.num_steps=2"], ["--nodes", "2"]),
