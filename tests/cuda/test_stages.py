@@ -148,8 +148,9 @@ class Stages(Axes):
                     self.stages(4 if mesh else 2, mesh, replicas=2 if mesh else 1, **{"config": STILL, **more})
 
     def test_factors(self):
-        """Gradients as factors, which come with the samples or stay from step to step: compared with processors without stages."""
-        groups = {"config": STILL, "accumulation": STEPS}
+        """Gradients as factors, which come with the samples or stay from step to step, with evaluations: compared with processors without
+        stages."""
+        groups = {"config": STILL, "accumulation": STEPS, "training": EVALUATED}
         for number, option in enumerate(({"warm_start": False}, {"orthogonalization_epsilon": 1e-8})):
             if is_todays(number, 2):
                 hook = {"ddp": {"comm_hook": "power_sgd", "comm_state_option": {"matrix_approximation_rank": 2, "start_powerSGD_iter": 2, **option}}}

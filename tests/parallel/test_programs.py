@@ -47,6 +47,8 @@ CASES = {
                       "accumulation": {"normalize": "tokens"}},
     "factors_of_stages": {"config": LAYERS, "parallelism": {"pp": 2, "ddp": {"comm_hook": "power_sgd", "comm_state_option": {
         "start_powerSGD_iter": 2}}}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}},
+    "factors_drawn_of_stages": {"config": LAYERS, "parallelism": {"pp": 2, "ddp": {"comm_hook": "power_sgd", "comm_state_option": {
+        "warm_start": False}}}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}, "training": ALL},
     "one_square": {"parallelism": {"ddp": {"comm_hook": "batched_power_sgd"}}},
     "factors_in_bf16": {"parallelism": {"ddp": {"comm_hook": "power_sgd", "comm_wrapper": "bf16"}}},
     "one_square_in_fp16": {"parallelism": {"ddp": {"comm_hook": "batched_power_sgd", "comm_wrapper": "fp16", "comm_state_option": {
@@ -86,12 +88,15 @@ CASES = {
 
 class Programs(unittest.TestCase):
     def check(self, source, compilers, format, flags):
-        for compiler in compilers:
-            result = subprocess.run([compiler, *WARNINGS, source, *flags], capture_output=True, text=True)
-            self.assertEqual((result.returncode, result.stderr), (0, ""))
         result = subprocess.run([format, f"--style=file:{TREE}/.clang-format", "--dry-run", "-Werror", source],
                                 capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.compile(source, compilers, flags)
+
+    def compile(self, source, compilers, flags):
+        for compiler in compilers:
+            result = subprocess.run([compiler, *WARNINGS, source, *flags], capture_output=True, text=True)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
         result = subprocess.run([GENERATOR, "audit", source], capture_output=True, text=True)
         broken = re.findall(r"^  (?:broken|cannot tell) +(\S+)", result.stdout, re.M)
         wanted = ["runtime-alone"] if source.with_name("hooks.c").exists() else []
@@ -111,6 +116,12 @@ class Programs(unittest.TestCase):
                         f"void {name}(struct accel_run *run, const struct accel_progress *at) {{}}\n" for name in HOOKS))
                 trainer.generate()
                 self.check(trainer.folder / "trainer.c", compilers, format, flags)
+
+    def test_factors_of_gpus(self):
+        """Stages on GPUs whose batches bring the factors that were drawn for a step, and those of evaluations none."""
+        trainer = Ranks(4, job_of(4, 3, 4, **{**CASES["factors_drawn_of_stages"], "devices": {"kind": "cuda"}}))
+        trainer.generate()
+        self.compile(trainer.folder / "trainer.c", ("gcc",), library_flags("--cflags"))
 
     def test_ranks_that_part_are_noticed(self):
         """All ranks run one text; where what they do together hangs on the rank, the audit says so."""
