@@ -2,6 +2,7 @@
  * counters say whether one is reached, and its arguments. */
 #include <string.h>
 
+#include "gen/audit/device.h"
 #include "gen/audit/externals.h"
 #include "gen/audit/interp_external.h"
 
@@ -10,49 +11,45 @@ static bool is_collective(const struct syntax *node) {
          external_effect(node->function->name) == EFFECT_COLLECTIVE;
 }
 
+/* Work that was recorded may have any collective. */
+static bool is_launch(const struct syntax *node) {
+  return node->kind == SYNTAX_CALL && node->function != NULL && strcmp(node->function->name, "accel_gpu_launch") == 0;
+}
+
+struct search {
+  bool launches; /* finds launches of recorded work, too */
+  bool found;
+};
+
+static bool reaches(struct function *function, bool launches);
+
 static bool find_collective(struct syntax *node, void *data) {
-  bool *found = data;
+  struct search *search = data;
   bool defined = node->kind == SYNTAX_CALL && node->function != NULL && node->function->body != NULL;
-  *found = *found || is_collective(node) || (defined && interp_reaches_collective(node->function));
-  return !*found;
+  search->found = search->found || is_collective(node) || (search->launches && is_launch(node)) ||
+                  (defined && reaches(node->function, search->launches));
+  return !search->found;
+}
+
+static bool reaches(struct function *function, bool launches) {
+  int *known = launches ? &function->role->reaches_launch : &function->role->reaches_collective;
+  if (*known == 0) {
+    *known = -1; /* for what calls itself */
+    struct search search = {.launches = launches};
+    syntax_visit(function->body, find_collective, &search);
+    if (search.found) *known = 1;
+  }
+  return *known > 0;
 }
 
 bool interp_reaches_collective(struct function *function) {
-  if (function->role->reaches_collective == 0) {
-    function->role->reaches_collective = -1; /* for what calls itself */
-    bool found = false;
-    syntax_visit(function->body, find_collective, &found);
-    if (found) function->role->reaches_collective = 1;
-  }
-  return function->role->reaches_collective > 0;
+  return reaches(function, false);
 }
 
 bool interp_has_collective(struct syntax *node) {
-  bool found = false;
-  syntax_visit(node, find_collective, &found);
-  return found;
-}
-
-static bool reaches_launch(struct function *function);
-
-/* Work that was recorded may have any collective: what decides on its launch decides on those. Loops that launch are
- * not followed otherwise than before, for they may run without an end. */
-static bool find_launch(struct syntax *node, void *data) {
-  bool *found = data;
-  bool call = node->kind == SYNTAX_CALL && node->function != NULL;
-  *found = *found || is_collective(node) || (call && strcmp(node->function->name, "accel_gpu_launch") == 0) ||
-           (call && node->function->body != NULL && reaches_launch(node->function));
-  return !*found;
-}
-
-static bool reaches_launch(struct function *function) {
-  if (function->role->reaches_launch == 0) {
-    function->role->reaches_launch = -1; /* for what calls itself */
-    bool found = false;
-    syntax_visit(function->body, find_launch, &found);
-    if (found) function->role->reaches_launch = 1;
-  }
-  return function->role->reaches_launch > 0;
+  struct search search = {0};
+  syntax_visit(node, find_collective, &search);
+  return search.found;
 }
 
 /* Whether a value is of this process: of its rank, of what was set in it, or of its data. */
@@ -103,20 +100,22 @@ struct collective_check {
   struct claim *claim;
   struct function *function;
   int collectives;
+  const struct syntax *recording; /* the one seen last */
 };
 
 static bool find_leave(struct syntax *node, void *data) {
-  bool *found = data;
-  *found = *found || node->kind == SYNTAX_BREAK || node->kind == SYNTAX_CONTINUE || node->kind == SYNTAX_RETURN ||
-           node->kind == SYNTAX_GOTO;
-  return !*found;
+  struct search *search = data;
+  search->found = search->found || node->kind == SYNTAX_BREAK || node->kind == SYNTAX_CONTINUE ||
+                  node->kind == SYNTAX_RETURN || node->kind == SYNTAX_GOTO;
+  return !search->found;
 }
 
 /* Whether a choice or a loop decides on what `find` finds in it. */
-static bool decides_on(struct syntax *node, bool is_loop, bool (*find)(struct syntax *node, void *data)) {
-  bool found = false;
-  for (int i = is_loop ? 0 : 1; i < node->n_parts; i++) syntax_visit(node->parts[i], find, &found);
-  return found;
+static bool decides_on(struct syntax *node, bool is_loop, bool launches,
+                       bool (*find)(struct syntax *node, void *data)) {
+  struct search search = {.launches = launches};
+  for (int i = is_loop ? 0 : 1; i < node->n_parts; i++) syntax_visit(node->parts[i], find, &search);
+  return search.found;
 }
 
 /* decides: that it chooses what a call gets which reaches a collective, as the work to launch. */
@@ -131,12 +130,34 @@ static void check_decision(struct collective_check *check, struct syntax *node, 
   if (of_all && (note->origin & ORIGIN_RANK) == 0) return;
   const char *what = is_loop ? "the number of iterations of this loop"
                              : arena_printf(check->interp->memory, "'%s'", interp_spell(check->interp, node->parts[0]));
-  if (decides || decides_on(node, is_loop, is_loop ? find_collective : find_launch))
+  bool launches = !is_loop || (note->origin & ORIGIN_RANK) != 0; /* a loop without an end may launch on each rank */
+  if (decides || decides_on(node, is_loop, launches, find_collective))
     claim_finding(check->interp->audit, check->claim, is_own(note->origin) ? VERDICT_BROKEN : VERDICT_CANNOT_TELL,
                   node->where, "%s decides on a collective, and depends on %s", what, interp_origin_word(note->origin));
-  else if (!is_loop && reaches_launch(check->function) && decides_on(node, is_loop, find_leave))
+  else if (!is_loop && reaches(check->function, true) && decides_on(node, is_loop, true, find_leave))
     claim_finding(check->interp->audit, check->claim, VERDICT_CANNOT_TELL, node->where,
                   "%s may pass a collective by, and depends on %s", what, interp_origin_word(note->origin));
+}
+
+/* What chooses an argument of a call that reaches a collective, as the work to launch. */
+static void check_chosen(struct collective_check *check, struct syntax *argument) {
+  argument = syntax_bare(argument);
+  if (argument->kind != SYNTAX_SELECT) return;
+  check_decision(check, argument, false, true);
+  for (int i = 1; i < argument->n_parts; i++) check_chosen(check, argument->parts[i]);
+}
+
+/* A recording is of the one function that its variable ever gets, so that no rank has another under this name. */
+static void check_recording(struct collective_check *check, struct syntax *node) {
+  const struct device *device = check->interp->audit->device;
+  struct syntax *call = node->kind == SYNTAX_ASSIGN ? syntax_bare(node->parts[1]) : node;
+  if (device == NULL || !device_records(call) || call == check->recording) return;
+  check->recording = call;
+  const struct syntax *to = syntax_bare(node->parts[0]), *what = syntax_bare(call->parts[2]);
+  bool is_named = node->kind == SYNTAX_ASSIGN && to->kind == SYNTAX_VARIABLE && what->kind == SYNTAX_FUNCTION;
+  if (!is_named || device_recorded(device, to->variable) == NULL)
+    claim_finding(check->interp->audit, check->claim, VERDICT_CANNOT_TELL, node->where,
+                  "the recording is not of one function, which is named here and wherever the variable gets one");
 }
 
 static bool visit_decision(struct syntax *node, void *data) {
@@ -145,12 +166,10 @@ static bool visit_decision(struct syntax *node, void *data) {
   bool logic = node->kind == SYNTAX_BINARY && (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR);
   bool chooses = node->kind == SYNTAX_IF || node->kind == SYNTAX_SELECT || node->kind == SYNTAX_SWITCH || logic;
   if (is_loop || chooses) check_decision(check, node, is_loop, false);
-  bool reaches = false;
-  if (node->kind == SYNTAX_CALL) find_launch(node, &reaches);
-  for (int i = 1; reaches && i < node->n_parts; i++) {
-    struct syntax *argument = syntax_bare(node->parts[i]);
-    if (argument->kind == SYNTAX_SELECT) check_decision(check, argument, false, true);
-  }
+  check_recording(check, node);
+  struct search search = {.launches = true};
+  if (node->kind == SYNTAX_CALL) find_collective(node, &search);
+  for (int i = 1; search.found && i < node->n_parts; i++) check_chosen(check, node->parts[i]);
   if (!is_collective(node)) return true;
   check->collectives++;
   claim_fact(check->interp->audit, check->claim, node->where, "%s", node->function->name);

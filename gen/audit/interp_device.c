@@ -224,9 +224,21 @@ static void run_recorded(const struct call *call, struct function *function) {
     interp_require_none_in_flight(interp, call->node->where, "recorded work ends");
 }
 
+/* All ranks launch the same work, for it may have any collective. */
+static void require_same_work(const struct call *call, bool is_known) {
+  const struct syntax *argument = call->node->parts[1];
+  if ((call->arguments[0].origin & ORIGIN_RANK) != 0)
+    interp_fail(call->interp, FAILURE_COLLECTIVE, VERDICT_BROKEN, argument, 0,
+                "which work is launched, '%s', depends on the rank", interp_spell(call->interp, argument));
+  else if (!is_known)
+    interp_fail(call->interp, FAILURE_COLLECTIVE, VERDICT_CANNOT_TELL, argument, 0,
+                "which work is launched, '%s', is not known", interp_spell(call->interp, argument));
+}
+
 static struct value launch_work(const struct call *call) {
   struct function *function = recorded_in(call);
   expect(call, FEED_NONE, "a recording is launched before the feed is taken");
+  require_same_work(call, function != NULL);
   if (function == NULL || function->body == NULL)
     interp_lose_track(call->interp, call->node, "which recording is launched here");
   else

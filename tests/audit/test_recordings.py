@@ -26,15 +26,40 @@ EDITS = [
 ]
 
 
+EVALUATED = ["devices.kind=cuda", "devices.per_node=2", "parallelism.zero_stage=3", "model.config.n_layer=2", "data.eval_fraction=0.2",
+             "training.eval_interval=5", "training.eval_iters=all"]
+LAUNCH, BATCHES = "accel_gpu_launch(evaluation_graph);", "batches = accel_eval_begin_together(run)"
+CAPTURE = 'evaluation_graph = accel_gpu_capture("evaluation", forward_evaluation);'
+# What lets the rank decide how often an evaluation's recording is launched, which recording that is, or what is recorded.
+OF_EVALUATIONS = [
+    (LAUNCH, "for (int64_t k = 0; k < 1 + accel_rank(run); k++) " + LAUNCH),
+    (LAUNCH, "if (accel_rank(run) < 1) " + LAUNCH),
+    (LAUNCH, LAUNCH + "\n    if (accel_rank(run) < 1) break;"),
+    (LAUNCH, "accel_gpu_launch(i < 1 ? accel_rank(run) > 0 ? last_graph : evaluation_graph : evaluation_graph);"),
+    (LAUNCH, "accel_gpu_launch((accel_rank(run), accel_rank(run) > 0 ? last_graph : evaluation_graph));"),
+    (LAUNCH, "const struct accel_graph *chosen = evaluation_graph;\n    if (accel_rank(run) > 0) chosen = last_graph;\n    accel_gpu_launch(chosen);"),
+    (BATCHES, BATCHES + " + accel_rank(run)"),
+    (CAPTURE, CAPTURE.replace("forward", "accel_rank(run) > 0 ? last_micro_step : forward")),
+    (CAPTURE, "{\n    if (accel_rank(run) > 0) evaluation_graph = accel_gpu_capture(\"evaluation\", last_micro_step);\n    else " + CAPTURE + "\n  }"),
+    (CAPTURE, "{\n    " + CAPTURE + "\n    if (accel_rank(run) > 0) evaluation_graph = last_graph;\n  }"),
+]
+
+
 class Recordings(unittest.TestCase):
     def test_edits(self):
+        self.edit(KEYS, EDITS)
+
+    def test_evaluations(self):
+        self.edit(EVALUATED, [(before, after, "same-collectives") for before, after in OF_EVALUATIONS])
+
+    def edit(self, keys, edits):
         with tempfile.TemporaryDirectory(prefix="accel-recordings-") as name:
             folder = pathlib.Path(name)
-            sets = [word for key in KEYS for word in ("--set", key)]
+            sets = [word for key in keys for word in ("--set", key)]
             subprocess.run([GENERATOR, TREE / "examples" / "jobs" / "tiny.yaml", *sets, "-o", "program.c"], cwd=folder, check=True)
             text = (folder / "program.c").read_text()
             self.assertRegex(self.audit(folder, text), r"\n\d+ hold, 0 broken$")
-            for before, after, claim in EDITS:
+            for before, after, claim in edits:
                 with self.subTest(edit=after):
                     self.assertIn(before, text)
                     self.assertRegex(self.audit(folder, text.replace(before, after, 1)), rf"\n  (broken|cannot tell) +{claim} ")
