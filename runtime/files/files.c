@@ -32,23 +32,34 @@ static int create(const char *path) {
   return file < 0 && errno == EEXIST && unlink(path) == 0 ? open(path, flags, 0666) : file;
 }
 
-bool rt_writer_open(struct writer *writer, const char *path, enum placing placing, struct problem *problem) {
+/* Whether a rename may replace what stands at the path. Of a link it is what the link leads to that counts, so that a
+ * link to a device stays. */
+static bool may_replace(const char *path, struct problem *problem) {
+  struct stat status;
+  if (stat(path, &status) != 0 || S_ISREG(status.st_mode)) return true;
+  rt_problem(problem, S_ISDIR(status.st_mode) ? "%s: is a folder" : "%s: is not a regular file, and would be replaced",
+             path);
+  return rt_help(problem, "choose the name of a file, or one that nothing has yet");
+}
+
+static bool name_files(struct writer *writer, const char *path, enum placing placing, struct problem *problem) {
   int length = snprintf(writer->path, sizeof writer->path, "%s", path);
   if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
   snprintf(writer->partial, sizeof writer->partial, "%s%s", writer->path, placing == BY_RENAME ? ".partial" : "");
   writer->checksums = rt_prefix_checksums_start();
   writer->stream = NULL;
+  return placing == IN_PLACE || may_replace(path, problem);
+}
+
+bool rt_writer_open(struct writer *writer, const char *path, enum placing placing, struct problem *problem) {
+  if (!name_files(writer, path, placing, problem)) return false;
   writer->file = create(writer->partial);
   return writer->file >= 0 || cannot(problem, writer->partial, "cannot be created", errno);
 }
 
 bool rt_writer_resume(struct writer *writer, const char *path, size_t size, struct problem *problem) {
   struct stat status;
-  int length = snprintf(writer->path, sizeof writer->path, "%s", path);
-  if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
-  snprintf(writer->partial, sizeof writer->partial, "%s.partial", writer->path);
-  writer->checksums = rt_prefix_checksums_start();
-  writer->stream = NULL;
+  if (!name_files(writer, path, BY_RENAME, problem)) return false;
   writer->file = open(writer->partial, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
   if (writer->file < 0) return cannot(problem, writer->partial, "cannot be opened", errno);
   if (fstat(writer->file, &status) == 0 && status.st_size >= (off_t)size && ftruncate(writer->file, (off_t)size) == 0 &&

@@ -27,7 +27,7 @@ struct writer {
 };
 
 /* Begins to write `path`; a partial file that a killed run left is removed before, of a link of its name the link
- * alone. */
+ * alone. BY_RENAME, a folder, a device or a pipe that has the name is refused, since it would be replaced. */
 bool rt_writer_open(struct writer *writer, const char *path, enum placing placing, struct problem *problem);
 
 /* Goes on with a partial file next to `path` of which the first `size` bytes are good; the rest is cut off. What was

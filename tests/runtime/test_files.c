@@ -163,6 +163,29 @@ static void reports_what_fails(void **state) {
   assert_non_null(strstr(problem.what, "the folder cannot be made"));
 }
 
+/* What has the name and is no regular file stays, also behind a link. */
+static void replaces_files_alone(void **state) {
+  static const char *const words[] = {"is not a regular file, and would be replaced", "is a folder"};
+  char other[160];
+  struct stat status;
+  (void)state;
+  snprintf(other, sizeof other, "%s/other", folder);
+  unlink(path);
+  for (int is_folder = 0; is_folder < 2; is_folder++)
+    for (int is_link = 0; is_link < 2; is_link++) {
+      const char *at = is_link ? other : path;
+      assert_int_equal(is_folder ? mkdir(at, 0777) : mkfifo(at, 0666), 0);
+      if (is_link) assert_int_equal(symlink(other, path), 0);
+      assert_false(write_text("new"));
+      assert_non_null(strstr(problem.what, words[is_folder]));
+      assert_non_null(strstr(problem.help, "choose the name of a file"));
+      assert_false(exists(partial));
+      assert_true(stat(path, &status) == 0 && (is_folder ? S_ISDIR(status.st_mode) : S_ISFIFO(status.st_mode)));
+      if (is_link) assert_int_equal(unlink(path), 0);
+      assert_int_equal(is_folder ? rmdir(at) : unlink(at), 0);
+    }
+}
+
 static void makes_folders(void **state) {
   char deep[160], upper[140];
   struct stat status;
@@ -256,6 +279,7 @@ int main(void) {
       cmocka_unit_test(survives_a_full_disk),
       cmocka_unit_test(survives_a_kill),
       cmocka_unit_test(reports_what_fails),
+      cmocka_unit_test(replaces_files_alone),
       cmocka_unit_test(makes_folders),
       cmocka_unit_test(writes_next_to_links),
       cmocka_unit_test(removes_folders),
