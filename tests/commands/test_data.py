@@ -65,6 +65,18 @@ class Data(Folder):
         self.assertEqual(tokens.tobytes(), 2 * b"".join(texts))
         self.assertEqual(starts, [sum(map(len, (texts + texts)[:i])) for i in range(8)])
 
+    def test_replaces_files_alone(self):
+        self.write("a.txt", b"text")
+        for make, words in ((os.mkfifo, "out.tok: is not a regular file, and would be replaced"), (os.mkdir, "out.tok: is a folder")):
+            out = self.folder / "out.tok"
+            make(out)
+            kind = out.stat().st_mode
+            self.assertIn(words, self.data("a.txt", "-o", "out.tok", status=1))
+            self.assertEqual(out.stat().st_mode, kind)
+            (out.unlink if make is os.mkfifo else out.rmdir)()
+        self.assertIn("does not write to standard output", self.data("a.txt", "-o", "-", status=2))
+        self.assertEqual(os.listdir(self.folder), ["a.txt"])
+
     def test_every_changed_byte(self):
         self.data(self.write("a.txt", b"some text"), self.write("b.txt", b"more"), "-o", "out.tok")
         content = (self.folder / "out.tok").read_bytes()

@@ -265,9 +265,12 @@ const struct command command_table[] = {
 
 const struct option option_table[] = {
     {"-o", "--output", "FILE", .completes = COMPLETES_FILE, MEMBER(output),
-     .commands = " JOB build tune audit diff data checkpoint import export config launch init ",
+     .commands = " JOB build tune audit diff import config launch init ",
      .summary =
          "where to write; - is standard output. The file appears whole or not at all; a file that is read is refused"},
+    {"-o", "--output", "FILE", .completes = COMPLETES_FILE, .read = value_file, .commands = " data checkpoint export ",
+     .summary = "where to write; not standard output. The file appears whole or not at all; a file that is read is "
+                "refused"},
     {"--set", NULL, "KEY=VALUE", .completes = COMPLETES_SETTING, .read = value_override,
      .commands = " JOB build plan tune check model launch import config estimate init ",
      .summary =

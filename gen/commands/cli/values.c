@@ -22,6 +22,13 @@ bool value_override(struct options *options, const char *value) {
          options_refuse(options, "--set needs KEY=VALUE, not ", value);
 }
 
+bool value_file(struct options *options, const char *value) {
+  if (strcmp(value, "-") == 0)
+    return options_refuse(options, "this command does not write to standard output: -o FILE instead of -o ", value);
+  options->output = value;
+  return true;
+}
+
 bool value_with(struct options *options, const char *value) {
   return add_pair(options, value, &options->with, &options->n_with, &options->with_capacity) ||
          options_refuse(options, "--with needs NAME=VALUE, not ", value);

@@ -7,6 +7,9 @@
 /* --set KEY=VALUE */
 bool value_override(struct options *options, const char *value);
 
+/* -o FILE of commands that do not write to standard output: - is refused. */
+bool value_file(struct options *options, const char *value);
+
 /* --with NAME=VALUE */
 bool value_with(struct options *options, const char *value);
 
