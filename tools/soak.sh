@@ -48,6 +48,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "both halves of CUDA programs" "$PYTHON" tests/audit/test_device.py --all
   try "pairs of keys" env SEED="$seed" COUNT=2000 "$PYTHON" tests/program/test_combinations.py
   try templates "$PYTHON" tests/jinja/differential.py build/tests/jinja/render_driver --random 20000 --seed "$seed"
+  try "files of GGUF in llama.cpp" "$PYTHON" tests/soak/test_llama_cpp.py
   try "500 kills" env SEED="$seed" KILLS=500 "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_kills
   try "stopped three times" env SEED="$seed" RESUMES=${RESUMES:-200} "$PYTHON" tests/program/test_resume_product.py
   try "every fault in every way" env FAULTS=all "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_faults \

@@ -3,6 +3,7 @@ generates the text that transformers generates. LLAMA_CPP names its source, buil
 
 # long
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -48,6 +49,7 @@ def metadata(reader):
 
 
 @unittest.skipUnless(SOURCE, "LLAMA_CPP does not name the source of llama.cpp")
+@unittest.skipUnless(importlib.util.find_spec("sentencepiece"), "llama.cpp's converter needs the Python package sentencepiece")
 class LlamaCpp(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
