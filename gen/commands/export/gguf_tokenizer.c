@@ -214,6 +214,11 @@ static bool add_all(const struct exported *of, json_t *tokenizer, const json_t *
                 "those of GPT-2, Llama 3 and Qwen 2 are");
   if (json_is_object(normalizer) && strcmp(text_at(normalizer, "type"), "NFC") != 0)
     return fail(of, "tokenizer.json", "'normalizer' changes texts, and llama.cpp takes them as they are", NULL);
+  if (json_is_object(normalizer)) {
+    diag_warning(of->diags, (struct location){.file = arena_printf(of->arena, "%s/tokenizer.json", of->folder)},
+                 "llama.cpp does not normalize texts to NFC, as this tokenizer does");
+    diag_help(of->diags, "give it texts in NFC, as most are");
+  }
   if (!read_vocabulary(of, tokenizer, &vocabulary)) return false;
   gguf_add_text(metadata, "tokenizer.ggml.model", "gpt2");
   gguf_add_text(metadata, "tokenizer.ggml.pre", division);
