@@ -3,7 +3,9 @@ quantize; the order of elements is that of llama.cpp's converter, in NumPy."""
 
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -144,6 +146,54 @@ class Gguf(Folder):
         self.assertNotIn("output.weight", types)
         self.assertEqual((types["blk.1.ffn_down.weight"], types["blk.1.ffn_up.weight"]), (KINDS["f16"], KINDS["q8_0"]))
 
+    def test_numbers(self):
+        """Blocks of any size give what gguf's quantize gives; float32 keeps what is no number."""
+        base = save("llama", self.folder / "base")
+        name, tensors = "model.layers.0.mlp.up_proj.weight", load_file(base / "model.safetensors")
+        x = tensors[name]
+        sizes = np.float32(10.0) ** -np.arange(30, 46, dtype=np.float32)  # down to numbers that float32 has no reciprocal of
+        x[:16] *= sizes[:, None]
+        x[16] = 0
+        for dtype in ("f16", "q8_0", "f32"):
+            if dtype == "f32":
+                x[0, :3] = np.nan, np.inf, -np.inf
+            save_file(tensors, base / "model.safetensors")
+            self.export("--dtype", dtype)
+            found = {one.name: one.data for one in gguf.GGUFReader(self.folder / "out.gguf").tensors}["blk.0.ffn_up.weight"]
+            with np.errstate(all="ignore"):
+                self.assertEqual(found.tobytes(), gguf.quantize(x, KINDS[dtype]).tobytes(), dtype)
+        for dtype in ("f16", "q8_0"):
+            self.assertIn("ffn_up.weight has numbers that are not finite", self.export("--dtype", dtype, status=2))
+
+    def test_places(self):
+        """What stands where the file goes and is no file stays; a file of the partial one's name is not written through."""
+        save("llama", self.folder / "base")
+        out, kept = self.folder / "out.gguf", self.folder / "kept"
+        for make, words in ((os.mkfifo, "out.gguf: is not a regular file, and would be replaced"), (os.mkdir, "out.gguf: is a folder")):
+            make(out)
+            kind = out.stat().st_mode
+            self.assertIn(words, self.export(status=1))
+            self.assertEqual(out.stat().st_mode, kind)
+            self.assertEqual(sorted(os.listdir(self.folder)), ["base", "out.gguf"])
+            (out.unlink if make is os.mkfifo else out.rmdir)()
+        self.assertIn("does not write to standard output", self.export("-o", "-", status=2))
+        self.assertIn("cannot be created: No such file", self.export("-o", "none/out.gguf", status=1))
+        kept.write_text("kept")
+        os.symlink("kept", self.folder / "out.gguf.partial")
+        self.export()
+        self.assertEqual((kept.read_text(), sorted(os.listdir(self.folder))), ("kept", ["base", "kept", "out.gguf"]))
+        gguf.GGUFReader(out)
+
+    def test_full_disk(self):
+        """A file that cannot be written whole is absent, with status 1."""
+        save("llama", self.folder / "base")
+        limit = (resource.RLIMIT_FSIZE, (100_000, 100_000))
+        done = subprocess.run([GENERATOR, "export", "base", "--format", "gguf", "-o", "out.gguf"], cwd=self.folder, capture_output=True, text=True,
+                              preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.setrlimit(*limit)))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("out.gguf: cannot be written: File too large", done.stderr)
+        self.assertEqual(os.listdir(self.folder), ["base"])
+
     def edit(self, base, name, **values):
         path = base / name
         path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
@@ -175,10 +225,12 @@ class Gguf(Folder):
         weights = base / "model.safetensors"
         tensors, whole = load_file(weights), weights.read_bytes()
         large = {**tensors, "model.layers.0.mlp.up_proj.weight": tensors["model.layers.0.mlp.up_proj.weight"] + np.float32(1e30)}
+        broken = {**large, "model.layers.0.mlp.up_proj.weight": large["model.layers.0.mlp.up_proj.weight"] * np.float32(np.inf)}
         for what, words in ((dict(list(tensors.items())[1:]), "no tensor for the parameters"),
                             ({**tensors, "more": np.zeros(3, np.float32)}, "more"),
                             ({**tensors, "lm_head.weight": tensors["lm_head.weight"][:9]}, "another shape"),
-                            (large, "numbers that a float16 cannot hold")):
+                            (large, "up.weight has numbers that a float16 cannot hold"),
+                            (broken, "up.weight has numbers that are not finite")):
             with self.subTest(words):
                 save_file(what, weights)
                 self.refused(words, "--dtype", "f16")

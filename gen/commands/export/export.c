@@ -99,17 +99,17 @@ static enum gguf_type type_of(const struct options *options) {
   return type == NULL || strcmp(type, "f32") == 0 ? GGUF_F32 : strcmp(type, "f16") == 0 ? GGUF_F16 : GGUF_Q8_0;
 }
 
-static bool export_folder(const struct options *options, struct exported *of) {
+static int export_folder(const struct options *options, struct exported *of) {
   if (!is_folder(of->folder)) {
     diag_error(of->diags, (struct location){.file = of->folder}, "there is no such folder");
     diag_help(of->diags, "export takes a folder of Hugging Face, or one that a run with checkpoint.folder_of left");
-    return false;
+    return STATUS_BAD_JOB;
   }
-  if (!family_read(options, of->folder, &of->family, of->diags) || !read_config(of)) return false;
-  if (!read_weights(of)) return false;
-  const bool written = gguf_write(of, type_of(options), options->output);
+  if (!family_read(options, of->folder, &of->family, of->diags) || !read_config(of)) return STATUS_BAD_JOB;
+  if (!read_weights(of)) return STATUS_BAD_JOB;
+  const int status = gguf_write(of, type_of(options), options->output);
   rt_shards_close(&of->shards);
-  return written;
+  return status;
 }
 
 int command_export(const struct options *options) {
@@ -121,8 +121,8 @@ int command_export(const struct options *options) {
   }
   if (!spares_inputs(options)) return STATUS_CANNOT;
   if (is_folder(of.folder) && !model_fits_folder(options, of.folder)) return STATUS_BAD_JOB;
-  const bool written = export_folder(options, &of);
+  const int status = export_folder(options, &of);
   json_decref(of.published);
   if (diags.count > 0) diag_print(&diags, stderr, options->colour);
-  return written ? STATUS_OK : STATUS_BAD_JOB;
+  return status;
 }

@@ -35,7 +35,8 @@ bool exported_holds(const struct exported *of, const char *when);
 /* The types that matrices are written in. */
 enum gguf_type { GGUF_F32 = 0, GGUF_F16 = 1, GGUF_Q8_0 = 8 };
 
-/* Writes the file of GGUF. False after errors. */
-bool gguf_write(struct exported *of, enum gguf_type type, const char *output);
+/* Writes the file of GGUF. Gives the command's status: after errors, STATUS_CANNOT where the file cannot be written,
+ * and STATUS_BAD_JOB where the model cannot be. */
+int gguf_write(struct exported *of, enum gguf_type type, const char *output);
 
 #endif

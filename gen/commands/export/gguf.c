@@ -1,16 +1,16 @@
 /* A file of GGUF: its header, then each tensor row by row, so that no model has to fit in memory twice. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gen/base/path.h"
+#include "gen/commands/cli/commands.h"
 #include "gen/commands/export/gguf_keys.h"
 #include "gen/commands/export/gguf_tensors.h"
+#include "runtime/files/files.h"
 
-static bool cannot_write(const struct exported *of, const char *path) {
-  diag_error(of->diags, (struct location){.file = path}, "cannot write: %s", strerror(errno));
-  return false;
+static int cannot_write(const struct exported *of, const struct problem *problem) {
+  diag_error(of->diags, (struct location){0}, "%s", problem->what);
+  diag_help(of->diags, "%s", problem->help);
+  return STATUS_CANNOT;
 }
 
 static uint64_t aligned(uint64_t bytes) {
@@ -48,8 +48,19 @@ static struct text tensor_list(struct exported *of, const struct gguf_tensors *t
   return list;
 }
 
-static bool write_tensor(const struct exported *of, const struct gguf_tensor *tensor, FILE *file, const char *path) {
+/* The row in the tensor's type; false with an error where it has a number without a place there. */
+static bool encode(const struct exported *of, const struct gguf_tensor *tensor, const float *values, uint8_t *encoded) {
+  const enum gguf_fit fit = gguf_encode_row(tensor, values, encoded);
+  if (fit == GGUF_FITS) return true;
+  diag_error(of->diags, (struct location){.file = of->folder}, "%s has numbers that %s", tensor->name,
+             fit == GGUF_NOT_FINITE ? "are not finite" : "a float16 cannot hold");
+  diag_help(of->diags, "--dtype f32 holds them");
+  return false;
+}
+
+static int write_tensor(const struct exported *of, const struct gguf_tensor *tensor, struct writer *file) {
   static const char zeros[GGUF_ALIGNMENT];
+  struct problem problem = {0};
   struct arena *rows = arena_new();
   const size_t bytes = gguf_row_bytes(tensor), rest = aligned(gguf_tensor_bytes(tensor)) - gguf_tensor_bytes(tensor);
   float *values = arena_alloc(rows, (size_t)tensor->width * sizeof *values);
@@ -57,41 +68,35 @@ static bool write_tensor(const struct exported *of, const struct gguf_tensor *te
   bool written = true, fits = true;
   for (int64_t row = 0; written && fits && row < tensor->rows; row++) {
     gguf_read_row(tensor, row, values);
-    fits = gguf_encode_row(tensor, values, encoded);
-    written = fwrite(encoded, 1, bytes, file) == bytes;
+    fits = encode(of, tensor, values, encoded);
+    written = !fits || rt_writer_add(file, encoded, bytes, &problem);
   }
-  written = written && fwrite(zeros, 1, rest, file) == rest;
+  written = written && (!fits || rt_writer_add(file, zeros, rest, &problem));
   arena_free(rows);
-  if (!fits) {
-    diag_error(of->diags, (struct location){.file = of->folder}, "%s has numbers that a float16 cannot hold",
-               tensor->name);
-    diag_help(of->diags, "--dtype f32 holds them");
-    return false;
-  }
-  return written || cannot_write(of, path);
+  if (!written) return cannot_write(of, &problem);
+  if (!fits) rt_writer_give_up(file, "is not written", &problem);
+  return fits ? STATUS_OK : STATUS_BAD_JOB;
 }
 
-static bool write_all(struct exported *of, const struct gguf_metadata *metadata, const struct gguf_tensors *tensors,
-                      FILE *file, const char *path) {
+static int write_all(struct exported *of, const struct gguf_metadata *metadata, const struct gguf_tensors *tensors,
+                     struct writer *file) {
+  struct problem problem = {0};
   const struct text list = tensor_list(of, tensors);
   const struct text header = gguf_header(of->arena, metadata, &list, (uint64_t)tensors->count);
-  if (fwrite(header.bytes, 1, header.length, file) != header.length) return cannot_write(of, path);
-  for (int i = 0; i < tensors->count; i++)
-    if (!write_tensor(of, &tensors->items[i], file, path)) return false;
-  return true;
+  if (!rt_writer_add(file, header.bytes, header.length, &problem)) return cannot_write(of, &problem);
+  int status = STATUS_OK;
+  for (int i = 0; i < tensors->count && status == STATUS_OK; i++) status = write_tensor(of, &tensors->items[i], file);
+  if (status == STATUS_OK && !rt_writer_commit(file, &problem)) return cannot_write(of, &problem);
+  return status;
 }
 
-bool gguf_write(struct exported *of, enum gguf_type type, const char *output) {
+int gguf_write(struct exported *of, enum gguf_type type, const char *output) {
   struct gguf_metadata metadata;
   struct gguf_tensors tensors;
-  const char *partial = arena_printf(of->arena, "%s.partial", output);
-  if (!read_metadata(of, type, &metadata) || !gguf_find_tensors(of, type, &tensors)) return false;
-  FILE *file = fopen(partial, "wb");
-  if (file == NULL) return cannot_write(of, partial);
-  bool written = write_all(of, &metadata, &tensors, file, partial);
-  if (written && (fflush(file) != 0 || fsync(fileno(file)) != 0)) written = cannot_write(of, partial);
-  if (fclose(file) != 0 && written) written = cannot_write(of, partial);
-  if (written && rename(partial, output) != 0) written = cannot_write(of, output);
-  if (!written) unlink(partial);
-  return written;
+  struct writer file;
+  struct problem problem = {0};
+  if (!read_metadata(of, type, &metadata) || !gguf_find_tensors(of, type, &tensors)) return STATUS_BAD_JOB;
+  if (!rt_writer_open(&file, output, BY_RENAME, &problem)) return cannot_write(of, &problem);
+  rt_writer_stream(&file);
+  return write_all(of, &metadata, &tensors, &file);
 }

@@ -60,32 +60,31 @@ uint64_t gguf_tensor_bytes(const struct gguf_tensor *tensor) {
 static bool encode_half(float value, uint8_t *bytes) {
   const uint16_t half = rt_narrow_float16(value);
   memcpy(bytes, &half, sizeof half);
-  return !isfinite(value) || (half & 0x7c00u) != 0x7c00u;
+  return (half & 0x7c00u) != 0x7c00u;
 }
 
-/* 32 numbers as a scale in float16 and 8 bits each, by the largest one (ggml's quantize_row_q8_0_ref). */
+/* 32 numbers as a scale in float16 and 8 bits each, by the largest one (ggml's quantize_row_q8_0_ref). A scale without
+ * a reciprocal in float32 is 0 in float16, so that its numbers are 0. */
 static bool encode_block(const float *values, uint8_t *bytes) {
   float largest = 0;
   for (int i = 0; i < BLOCK; i++) largest = fmaxf(largest, fabsf(values[i]));
-  const float scale = largest / 127, inverse = scale != 0 ? 1 / scale : 0;
+  const float scale = largest / 127, inverse = isfinite(1 / scale) ? 1 / scale : 0;
   for (int i = 0; i < BLOCK; i++) bytes[2 + i] = (uint8_t)(int8_t)roundf(values[i] * inverse);
-  return encode_half(scale, bytes) && isfinite(inverse);
+  return encode_half(scale, bytes);
 }
 
-bool gguf_encode_row(const struct gguf_tensor *tensor, const float *values, uint8_t *bytes) {
+enum gguf_fit gguf_encode_row(const struct gguf_tensor *tensor, const float *values, uint8_t *bytes) {
   bool fits = true;
-  switch (tensor->type) {
-  case GGUF_F32:
+  if (tensor->type == GGUF_F32) {
     memcpy(bytes, values, (size_t)tensor->width * sizeof *values);
-    break;
-  case GGUF_F16:
-    for (int64_t i = 0; i < tensor->width; i++) fits &= encode_half(values[i], bytes + 2 * i);
-    break;
-  case GGUF_Q8_0:
-    for (int64_t i = 0; i < tensor->width; i++) fits &= isfinite(values[i]) != 0;
-    for (int64_t i = 0; fits && i < tensor->width / BLOCK; i++)
-      fits = encode_block(values + i * BLOCK, bytes + i * BLOCK_BYTES);
-    break;
+    return GGUF_FITS;
   }
-  return fits;
+  for (int64_t i = 0; i < tensor->width; i++)
+    if (!isfinite(values[i])) return GGUF_NOT_FINITE;
+  if (tensor->type == GGUF_F16)
+    for (int64_t i = 0; i < tensor->width; i++) fits &= encode_half(values[i], bytes + 2 * i);
+  else
+    for (int64_t i = 0; i < tensor->width / BLOCK; i++)
+      fits &= encode_block(values + i * BLOCK, bytes + i * BLOCK_BYTES);
+  return fits ? GGUF_FITS : GGUF_TOO_LARGE;
 }

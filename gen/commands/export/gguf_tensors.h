@@ -39,8 +39,11 @@ uint64_t gguf_tensor_bytes(const struct gguf_tensor *tensor);
 /* Row `row` of what is written, as float32. */
 void gguf_read_row(const struct gguf_tensor *tensor, int64_t row, float *values);
 
-/* The row in the tensor's type, to `bytes`. False where a number has no place in it: a float16 that is infinite. */
-bool gguf_encode_row(const struct gguf_tensor *tensor, const float *values, uint8_t *bytes);
+/* Whether a row's numbers have a place in a type: float32 keeps all. */
+enum gguf_fit { GGUF_FITS, GGUF_TOO_LARGE, GGUF_NOT_FINITE };
+
+/* The row in the tensor's type, to `bytes`, which are whole only where it fits. */
+enum gguf_fit gguf_encode_row(const struct gguf_tensor *tensor, const float *values, uint8_t *bytes);
 
 /* Bytes of a row. */
 uint64_t gguf_row_bytes(const struct gguf_tensor *tensor);
