@@ -191,6 +191,11 @@ static void refuse(struct arena *arena, const struct job *job, const struct memo
              bytes_text(arena, bytes->total), bytes_text(arena, job->devices.memory), classes_text(arena, bytes));
 }
 
+/* Samples of a batch, as the job file says them: of a rank, or of all ranks. */
+static int64_t in_file(const struct job *job, int64_t of_rank) {
+  return job->data.split_batches ? of_rank * job_training_ranks(job) : of_rank;
+}
+
 /* Whether smaller batches of an evaluation alone would fit, and a help that names them. */
 static bool help_evaluation(const struct planner *planner, const struct job *job, struct diagnostics *diags) {
   struct job less = *job;
@@ -198,7 +203,7 @@ static bool help_evaluation(const struct planner *planner, const struct job *job
     less.data.eval_batch_size /= 2;
     struct trial trial = try_job(planner, &less);
     if (!fits(&trial, &less)) continue;
-    diag_help(diags, "it fits with data.eval_batch_size: %d", less.data.eval_batch_size);
+    diag_help(diags, "it fits with data.eval_batch_size: %lld", (long long)in_file(&less, less.data.eval_batch_size));
     return true;
   }
   return false;
@@ -230,8 +235,8 @@ static void help_to_fit(struct arena *arena, const struct planner *planner, cons
                                          : arena_printf(arena, "the least that it could take is %s,",
                                                         bytes_text(arena, trial.bytes.total));
   diag_help(diags,
-            "%s with data.batch_size: %d, memory.cross_entropy_chunk: auto and memory.activation_checkpointing: %s",
-            what, less.data.batch_size, checkpointing_text(arena, &less));
+            "%s with data.batch_size: %lld, memory.cross_entropy_chunk: auto and memory.activation_checkpointing: %s",
+            what, (long long)in_file(&less, less.data.batch_size), checkpointing_text(arena, &less));
 }
 
 bool check_memory(const struct planner *planner, const struct program *program, struct diagnostics *diags) {
