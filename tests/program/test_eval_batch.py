@@ -231,6 +231,12 @@ class Divided(Evaluated):
         made.job["data"]["eval_batch_size"] = 8
         made.write()
         self.assertIn(".eval_batch_size = 4,", made.generate())
+        made.job |= {"devices": {**made.job["devices"], "memory": "1MB"}}
+        made.job["data"]["eval_batch_size"] = 1002
+        made.write()
+        fitting = re.search(r"it fits with data.eval_batch_size: (\d+)\n", made.command("plan", "job.yaml", status=2))[1]
+        self.assertEqual(int(fitting) % 2, 0)
+        self.assertIn(f".eval_batch_size = {int(fitting) // 2},", made.generate("--set", f"data.eval_batch_size={fitting}"))
 
 
 class Refused(unittest.TestCase):
@@ -245,6 +251,18 @@ class Refused(unittest.TestCase):
         said = made.command("plan", "job.yaml", status=2)
         self.assertIn("'data.eval_batch_size' is 6 here", said)
         self.assertIn("model.c:3", said)
+
+    def test_parameter(self):
+        """A parameter whose shape follows the batch."""
+        biased = "add(linear(s, features, 1), parameter_of(s, \"each\", 2, dim(features, 0), 1))"
+        made, _, _ = table.make(2, 8, metrics=(), model=table.ONE_LOGIT.replace("linear(s, features, 1)", biased))
+        self.addCleanup(shutil.rmtree, made.folder)
+        made.generate()
+        made.job["data"]["eval_batch_size"] = 6
+        made.write()
+        said = made.command("plan", "job.yaml", status=2)
+        self.assertIn("is named twice with different shapes", said)
+        self.assertIn("follows the batch, and 'data.eval_batch_size' gives an evaluation another one", said)
 
     def test_sum_of_a_batch(self):
         made, _, _ = table.make(2, 8, metrics=(), model=table.ONE_LOGIT.replace("cross_entropy(", "scale(sum_all(").replace(

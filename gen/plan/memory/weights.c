@@ -31,6 +31,19 @@ static void refuse(struct weight_visitor *visitor, const struct parameter *param
   visitor->ok = false;
 }
 
+/* A shape that follows the batch, in training and in an evaluation with batches of their own. */
+static void note_batches(struct weight_visitor *visitor, struct shape known, struct shape other) {
+  const struct job *job = visitor->program->job;
+  if (visitor->program->kind != PROGRAM_TRAIN || !job_evaluates_other_batches(job) || known.rank != other.rank) return;
+  for (int i = 0; i < known.rank; i++)
+    if (known.dim[i] != other.dim[i] && known.dim[i] * job_eval_batch(job) != other.dim[i] * job->data.batch_size)
+      return;
+  diag_note(visitor->diags, job_where(job, "data.eval_batch_size"),
+            "its shape follows the batch, and 'data.eval_batch_size' gives an evaluation another one");
+  diag_help(visitor->diags,
+            "leave data.eval_batch_size out, or give the parameter a shape that is the same for all batches");
+}
+
 static void add_weight(struct weight_visitor *visitor, const struct parameter *parameter, const char *path) {
   struct weight_tree *tree = visitor->context;
   const struct parameter *above = weight_parameter_above(tree->root, path);
@@ -50,7 +63,9 @@ static void add_weight(struct weight_visitor *visitor, const struct parameter *p
     if (known != NULL && shape_equal(known->shape, parameter->shape)) return;
     refuse(visitor, parameter, known != NULL ? "is named twice with different shapes" : "has other parameters below it",
            path);
-    if (known != NULL) diag_note(visitor->diags, known->where, "it was made here");
+    if (known == NULL) return;
+    diag_note(visitor->diags, known->where, "it was made here");
+    note_batches(visitor, known->shape, parameter->shape);
     return;
   }
   node->parameter = parameter;
