@@ -13,7 +13,7 @@
 
 void rt_score_clear(struct score *score) {
   if (score->n_classes > 0) memset(score->classes, 0, (size_t)score->n_classes * sizeof *score->classes);
-  score->labels = score->right = score->samples = score->exact = score->overlap = score->n_pairs = 0;
+  score->labels = score->right = score->samples = score->exact = score->spans = score->overlap = score->n_pairs = 0;
 }
 
 static bool reserve(struct score *score, int64_t more) {
@@ -72,7 +72,7 @@ static bool note_one(struct score *score, const void *predictions, const void *l
 /* The F1 score of a predicted span, from one position to another, and the one of the label: the harmonic mean of the
  * fractions of both that are common (Rajpurkar et al., arXiv:1606.05250, section 6.1). A whole number, so that sums do
  * not depend on their order. */
-static int64_t overlap_of(const int32_t *predicted, const int32_t *label) {
+static int64_t f1_of_span(const int32_t *predicted, const int32_t *label) {
   const int64_t from = predicted[0] > label[0] ? predicted[0] : label[0];
   const int64_t to = predicted[1] < label[1] ? predicted[1] : label[1], both = to - from + 1;
   const int64_t all = (int64_t)predicted[1] - predicted[0] + 1 + ((int64_t)label[1] - label[0] + 1);
@@ -84,14 +84,17 @@ bool rt_score_note(struct score *score, const void *predictions, const void *lab
   bool keeps = score->kind == ACCEL_PREDICTS_SCORES || score->kind == ACCEL_PREDICTS_VALUES;
   if (keeps && !reserve(score, samples * width)) return false;
   for (int64_t sample = 0; sample < samples; sample++) {
-    bool any = false, all = true, counts;
+    bool any = false, whole = true, all = true, counts;
     for (int64_t i = 0; i < width; i++) {
       bool right = note_one(score, predictions, labels, sample * width + i, i, &counts);
       any |= counts;
+      whole &= counts;
       all &= right || !counts;
     }
-    if (score->kind == ACCEL_PREDICTS_CLASSES && width == 2 && any)
-      score->overlap += overlap_of((const int32_t *)predictions + sample * 2, (const int32_t *)labels + sample * 2);
+    if (score->kind == ACCEL_PREDICTS_CLASSES && width == 2 && whole) {
+      score->spans++;
+      score->overlap += f1_of_span((const int32_t *)predictions + sample * 2, (const int32_t *)labels + sample * 2);
+    }
     score->samples += any;
     score->exact += any && all;
   }
@@ -128,10 +131,13 @@ static bool gather_pairs(const struct accel_program *program, enum accel_axis ax
 }
 
 bool rt_score_all_reduce(const struct accel_program *program, enum accel_axis axis, struct score *score) {
-  int64_t *own[] = {&score->labels, &score->right, &score->samples, &score->exact, &score->overlap}, sums[5];
-  for (int i = 0; i < 5; i++) sums[i] = *own[i];
-  accel_all_reduce_counts(axis, sums, 5);
-  for (int i = 0; i < 5; i++) *own[i] = sums[i];
+  enum { COUNTS = 6 };
+  int64_t *own[COUNTS] = {&score->labels, &score->right, &score->samples,
+                          &score->exact,  &score->spans, &score->overlap};
+  int64_t sums[COUNTS];
+  for (int i = 0; i < COUNTS; i++) sums[i] = *own[i];
+  accel_all_reduce_counts(axis, sums, COUNTS);
+  for (int i = 0; i < COUNTS; i++) *own[i] = sums[i];
   if (score->n_classes > 0) accel_all_reduce_counts(axis, &score->classes->labels, 3 * (size_t)score->n_classes);
   bool keeps = score->kind == ACCEL_PREDICTS_SCORES || score->kind == ACCEL_PREDICTS_VALUES;
   return !keeps || gather_pairs(program, axis, score);
@@ -192,7 +198,7 @@ double rt_score_metric(struct score *score, const char *name) {
   if (strcmp(name, "f1_macro") == 0) return f1_macro(score);
   if (strcmp(name, "f1_micro") == 0) return f1_micro(score);
   if (strcmp(name, "matthews") == 0) return matthews(score);
-  if (strcmp(name, "token_f1") == 0) return ratio(score->overlap, score->samples) * 0x1p-32;
+  if (strcmp(name, "token_f1") == 0) return ratio(score->overlap, score->spans) * 0x1p-32;
   if (strcmp(name, "margin") == 0) return rt_margin(score->pairs, score->n_pairs);
   if (strcmp(name, "auc") == 0) return rt_auc(score->pairs, score->n_pairs);
   if (strcmp(name, "pearson") == 0) return rt_pearson(score->pairs, score->n_pairs);

@@ -20,7 +20,7 @@ struct score {
   struct score_class *classes;
   int64_t n_classes, labels, right; /* of all classes */
   int64_t samples, exact;           /* samples with a label; those of which all are right */
-  int64_t overlap;                  /* of samples of two classes each, a span: the sum of their F1, in 2^-32 */
+  int64_t spans, overlap;           /* samples with two labels, a span; the sum of the F1 of these, in 2^-32 */
   struct score_pair *pairs;         /* of scores and of values */
   int64_t n_pairs, capacity;
 };

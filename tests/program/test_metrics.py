@@ -98,9 +98,10 @@ class Metrics(unittest.TestCase):
             self.check(CLASSES, 2, labels, ["auc", "margin", "matthews", "accuracy", "f1_binary"], wanted, ranks)
 
     def test_spans(self):
-        """Of positions 0 to 4; the rule of SQuAD's evaluate-v1.1.py over positions in place of words."""
+        """Of positions 0 to 4, of some spans without one of them; the rule of SQuAD's evaluate-v1.1.py over positions in place of words."""
         self.logits = SPANS
         labels = np.sort(self.rng.integers(0, 5, (ROWS, 2)), 1).astype("int32")
+        labels[:3, 0], labels[3:5, 1], labels[5] = -100, -100, -100
 
         def f1(predicted, label):
             predicted, label = (list(range(a, b + 1)) for a, b in (predicted, label))
@@ -113,8 +114,10 @@ class Metrics(unittest.TestCase):
         def wanted(logits):
             guess = logits.reshape(ROWS, 2, 5).argmax(2)
             self.assertGreater(sum(a > b for a, b in guess), 0)
-            return {"token_f1": np.mean([f1(*pair) for pair in zip(guess, labels)]), "exact_match": (guess == labels).all(1).mean(),
-                    "accuracy": (guess == labels).mean()}
+            counts, right = labels >= 0, (guess == labels)
+            spans, any_label = counts.all(1), counts.any(1)
+            return {"token_f1": np.mean([f1(*pair) for pair in zip(guess[spans], labels[spans])]),
+                    "exact_match": (right | ~counts)[any_label].all(1).mean(), "accuracy": right[counts].mean()}
 
         for ranks in (1, 2):
             self.check(CLASSES, 10, labels, ["token_f1", "exact_match", "accuracy"], wanted, ranks)
