@@ -82,8 +82,8 @@ static bool is_recorded(const struct type *type) {
   return type->kind == TYPE_POINTER && strcmp(type->element->name, "struct accel_graph") == 0;
 }
 
-/* The first argument of a call that is one of two addresses of recorded work; 0: there is none. Of other memory what
- * two calls leave is known less well than what one call leaves in either. */
+/* The first argument of a call that is one of two addresses of recorded work; 0: there is none. Other memory
+ * is not followed in this way: after two calls that join, less is known of it than after one. */
 static int chosen_argument(const struct syntax *call) {
   for (int i = 1; call->kind == SYNTAX_CALL && i < call->n_parts; i++)
     if (syntax_bare(call->parts[i])->kind == SYNTAX_SELECT && is_recorded(call->parts[i]->type)) return i;

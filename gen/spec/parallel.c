@@ -261,14 +261,9 @@ void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
 
 /* ---- The job's members ---- */
 
-void parallel_bind(struct job *job) {
-  const struct spec_node *each = spec_find(job->tree, "accumulation.sync_each_batch");
-  const struct spec_node *bucket = spec_find(job->tree, "parallelism.ddp.bucket_cap_mb");
-  job->devices.ranks = parallel_ranks(job->tree);
-  job->devices.nodes = spec_find(job->tree, "devices.nodes")->integer;
-  job->devices.timeout = spec_find(job->tree, "devices.timeout")->integer;
+/* The mesh, and what follows from it. */
+static void bind_axes(struct job *job, int64_t data_ranks) {
   for (int i = 0; i < AXES; i++) job->parallelism.axes[i] = 1;
-  int64_t data_ranks = parallel_data_ranks(job->tree);
   int64_t expert = axis_length(job->tree, AXIS_EP);
   struct data_grid grid = data_grid_of(job->tree, data_ranks / expert);
   job->parallelism.axes[AXIS_PP] = axis_length(job->tree, AXIS_PP);
@@ -283,24 +278,42 @@ void parallel_bind(struct job *job) {
   job->parallelism.zero_stage = grid.parts > 1 ? (int)grid.stage : 0;
   const struct spec_node *type = spec_find(job->tree, "parallelism.fsdp.state_dict_type");
   job->checkpoint.by_rank = job->parallelism.zero_stage > 0 && type != NULL && spec_is(type, "sharded_state_dict");
-  compression_bind(job);
-  job->checkpoint.each_node = job->devices.nodes > 1 && is_set(job->tree, "checkpoint.save_on_each_node");
-  job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
-  job->parallelism.sync_each_batch = each->integer != 0;
+}
+
+static void bind_megatron(struct job *job) {
   job->parallelism.splits_sequence = is_set(job->tree, "parallelism.megatron.sequence_parallelism");
   const struct spec_node *split = spec_find(job->tree, "parallelism.megatron.pipeline_model_parallel_split_rank");
   job->parallelism.split_rank = split != NULL && job->parallelism.axes[AXIS_PP] > 1 ? split->integer : 0;
   const struct spec_node *chunk = spec_find(job->tree, "parallelism.megatron.num_layers_per_virtual_pipeline_stage");
   job->parallelism.chunk_layers = chunk != NULL && job->parallelism.axes[AXIS_PP] > 1 ? chunk->integer : 0;
-  job->parallelism.sync_batch_norm = is_set(job->tree, "parallelism.sync_batch_norm");
-  if (job->parallelism.reproducible != REPRODUCIBLE_OFF) job->training.deterministic = true;
-  const struct spec_node *local = spec_find(job->tree, "parallelism.local_sgd_steps");
-  job->parallelism.local_steps = local != NULL && data_ranks > 1 ? local->integer : 0;
+}
+
+static void bind_data(struct job *job, int64_t data_ranks) {
   job->data.uneven_inputs = data_ranks > 1 && is_set(job->tree, "data.join_uneven_inputs");
   job->data.divide_by_initial_world_size = is_set(job->tree, "parallelism.ddp.divide_by_initial_world_size");
   job->data.split_batches = is_set(job->tree, "data.split_batches");
   if (job->data.split_batches) job->data.batch_size /= (int)data_ranks;
   if (job->data.split_batches) job->data.eval_batch_size /= (int)data_ranks;
+}
+
+void parallel_bind(struct job *job) {
+  const struct spec_node *each = spec_find(job->tree, "accumulation.sync_each_batch");
+  const struct spec_node *bucket = spec_find(job->tree, "parallelism.ddp.bucket_cap_mb");
+  job->devices.ranks = parallel_ranks(job->tree);
+  job->devices.nodes = spec_find(job->tree, "devices.nodes")->integer;
+  job->devices.timeout = spec_find(job->tree, "devices.timeout")->integer;
+  const int64_t data_ranks = parallel_data_ranks(job->tree);
+  bind_axes(job, data_ranks);
+  compression_bind(job);
+  job->checkpoint.each_node = job->devices.nodes > 1 && is_set(job->tree, "checkpoint.save_on_each_node");
+  job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
+  job->parallelism.sync_each_batch = each->integer != 0;
+  bind_megatron(job);
+  job->parallelism.sync_batch_norm = is_set(job->tree, "parallelism.sync_batch_norm");
+  if (job->parallelism.reproducible != REPRODUCIBLE_OFF) job->training.deterministic = true;
+  const struct spec_node *local = spec_find(job->tree, "parallelism.local_sgd_steps");
+  job->parallelism.local_steps = local != NULL && data_ranks > 1 ? local->integer : 0;
+  bind_data(job, data_ranks);
 }
 
 int64_t job_training_ranks(const struct job *job) {

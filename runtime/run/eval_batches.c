@@ -76,7 +76,7 @@ static int64_t batches_of(const struct accel_run *run, int64_t number) {
   return samples / batch + 2 * (samples % batch != 0);
 }
 
-/* Batch `i` of a part, where the evaluation has so many batches: every so manieth of them. */
+/* Batch `i` of a part, where the evaluation has so many batches: every n-th of them. */
 static struct eval_batch one_of_many(const struct accel_run *run, int64_t number, int64_t i) {
   int64_t batch = batch_size(run), at = number + i * all_parts(run);
   if (at >= all_batches(run)) return (struct eval_batch){.taken = batch};

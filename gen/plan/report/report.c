@@ -172,11 +172,12 @@ static json_t *savings_json(const struct program *program) {
   return list;
 }
 
-const char *report_json(const struct program *program, json_t *predicted, json_t *search, json_t *data) {
+/* What each plan has. */
+static json_t *figures_json(const struct program *program) {
   const struct job *job = program->job;
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_batch_ranks(job);
   int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
-  json_t *root = json_pack(
+  return json_pack(
       "{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
       name_in_folder(job->model.source), "precision", dtype_name(program->bits16), "parameters",
       (json_int_t)program->figures.n_parameters, "tied", (json_int_t)program->figures.n_tied, "flops_per_step",
@@ -188,34 +189,49 @@ const char *report_json(const struct program *program, json_t *predicted, json_t
       (json_int_t)program->figures.bytes.checkpoint, "activations", (json_int_t)program->figures.bytes.activations,
       "scratch", (json_int_t)program->figures.bytes.scratch, "batch", (json_int_t)program->figures.bytes.batch, "total",
       (json_int_t)program->figures.bytes.total);
-  if (root != NULL && aliased_bytes(program) > 0)
+}
+
+/* What a plan has where its job, or its ranks, have it. */
+static void add_parts_json(json_t *root, const struct program *program) {
+  const struct job *job = program->job;
+  if (aliased_bytes(program) > 0)
     json_object_set_new(root, "aliased_bytes", json_integer((json_int_t)aliased_bytes(program)));
-  if (root != NULL && program->kind == PROGRAM_TRAIN && job_evaluates_other_batches(job))
+  if (program->kind == PROGRAM_TRAIN && job_evaluates_other_batches(job))
     json_object_set_new(root, "evaluation",
                         json_pack("{s:I, s:I, s:I}", "batch_size", (json_int_t)job_eval_batch(job), "scratch_bytes",
                                   (json_int_t)program->entry.second->scratch_bytes, "excess_bytes",
                                   (json_int_t)evaluation_excess(program)));
-  if (root != NULL && program->figures.bytes.host > 0)
+  if (program->figures.bytes.host > 0)
     json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->figures.bytes.host));
-  if (root != NULL && program->figures.n_split > 0)
+  if (program->figures.n_split > 0)
     json_object_set_new(root, "split",
                         json_pack("{s:i, s:I, s:I}", "parameters", program->figures.n_split, "elements",
                                   (json_int_t)program->figures.own_elements, "ranks",
                                   (json_int_t)ranks_along(program, split_axis(program))));
-  if (root != NULL && program->ranks.pipeline.stages > 0) json_object_set_new(root, "pipeline", stages_json(program));
+  if (program->ranks.pipeline.stages > 0) json_object_set_new(root, "pipeline", stages_json(program));
   struct shared_bytes shared = most_shared_bytes(program);
-  if (root != NULL && program->ranks.collectives.count > 0) {
+  if (program->ranks.collectives.count > 0) {
     json_object_set_new(root, "collectives", traffic_json(program, &program->ranks.collectives));
     json_object_set_new(root, "shared_bytes",
                         json_pack("{s:I, s:I}", "own", (json_int_t)shared.own, "touched", (json_int_t)shared.touched));
   }
+}
+
+/* What was chosen for the program, and what it is expected to take and to save. */
+static void add_choices_json(json_t *root, const struct program *program) {
+  if (program->choices.count > 0) json_object_set_new(root, "choices", choices_json(program));
+  json_t *step = prediction_json(program);
+  if (step != NULL) json_object_set_new(root, "predicted_step", step);
+  if (program->figures.n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
+}
+
+const char *report_json(const struct program *program, json_t *predicted, json_t *search, json_t *data) {
+  json_t *root = figures_json(program);
+  if (root != NULL) add_parts_json(root, program);
   if (root != NULL && data != NULL) json_object_set_new(root, "data", data);
   if (root != NULL && predicted != NULL) json_object_set_new(root, "predicted", predicted);
   if (root != NULL && search != NULL) json_object_set_new(root, "search", search);
-  if (root != NULL && program->choices.count > 0) json_object_set_new(root, "choices", choices_json(program));
-  json_t *step = root != NULL ? prediction_json(program) : NULL;
-  if (step != NULL) json_object_set_new(root, "predicted_step", step);
-  if (root != NULL && program->figures.n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
+  if (root != NULL) add_choices_json(root, program);
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");
   free(text);
