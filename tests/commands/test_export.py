@@ -219,6 +219,50 @@ class Gguf(Folder):
         (base / "tokenizer.json").unlink()
         self.refused("there is no such file")
 
+    def field(self, name):
+        fields = gguf.GGUFReader(self.folder / "out.gguf").fields
+        return fields[name].contents() if name in fields else None
+
+    def test_tokens(self):
+        """Tokens and ways to find them that llama.cpp has not."""
+        base = save("llama", self.folder / "base")
+        tokenizer = json.loads((base / "tokenizer.json").read_text())
+        first, *others = tokenizer["added_tokens"]
+        edited = [({"added_tokens": [{**first, key: True}, *others]}, f"added token '{first['content']}' has '{key}'")
+                  for key in ("lstrip", "rstrip", "single_word")]
+        edited += [({"model": {**tokenizer["model"], key: value}}, f"the model has '{key}'")
+                   for key, value in (("dropout", 0.1), ("end_of_word_suffix", "</w>"), ("continuing_subword_prefix", "##"))]
+        edited += [({"added_tokens": [first, {**first, "id": 599}, *others]}, f"token '{first['content']}' has the numbers {first['id']} and 599"),
+                   ({"added_tokens": [first, {**first, "content": "new"}, *others]}, f"tokens 'new' and '{first['content']}' have the same number")]
+        for values, words in edited:
+            with self.subTest(words):
+                (base / "tokenizer.json").write_text(json.dumps({**tokenizer, **values}))
+                self.refused(words)
+        plain = {"dropout": None, "end_of_word_suffix": "", "continuing_subword_prefix": None}
+        (base / "tokenizer.json").write_text(json.dumps({**tokenizer, "model": {**tokenizer["model"], **plain}, "normalizer": {"type": "NFC"}}))
+        self.assertIn("warning: llama.cpp does not normalize texts to NFC", self.export())
+
+    def test_specials(self):
+        """Special tokens and templates of chats, as folders name them."""
+        base = save("llama", self.folder / "base")
+        (base / "chat_template.jinja").unlink(missing_ok=True)
+        self.edit(base, "tokenizer_config.json", eos_token=None)
+        self.edit(base, "config.json", eos_token_id=[5, 2])
+        for template, found in ([{"name": "rag", "template": "r"}, {"name": "default", "template": "d"}], "d"), ("", None), ("t", "t"), (None, None):
+            self.edit(base, "tokenizer_config.json", chat_template=template)
+            self.export()
+            self.assertEqual((self.field("tokenizer.ggml.eos_token_id"), self.field("tokenizer.chat_template")), (5, found))
+        (self.folder / "out.gguf").unlink()
+        for template, words in ([{"name": "rag", "template": "r"}], "has none of the name 'default'"), ({"a": 1}, "'chat_template' is no text"):
+            self.edit(base, "tokenizer_config.json", chat_template=template)
+            self.refused(words)
+        self.edit(base, "tokenizer_config.json", chat_template=None)
+        self.edit(base, "config.json", eos_token_id=600)
+        self.refused("'eos_token_id' is 600, and the vocabulary has 600 tokens")
+        for named in "none", {"content": "none"}:
+            self.edit(base, "tokenizer_config.json", eos_token=named)
+            self.refused("'eos_token' is 'none', which is no token of the vocabulary")
+
     def test_broken(self):
         """Folders that are no model."""
         base = save("llama", self.folder / "base")
