@@ -39,6 +39,7 @@ const struct published published[] = {
 
 /* The longest text, after the positions that padding takes. */
 struct published_inputs published_inputs(struct config c) {
+  assert(c.max_position_embeddings - c.pad_token_id > 1 && "max_position_embeddings is above pad_token_id + 1");
   return (struct published_inputs){{{"tokens", {c.max_position_embeddings - c.pad_token_id - 1}}}};
 }
 

@@ -75,6 +75,12 @@ class Estimate(unittest.TestCase):
         (self.folder / "config.json").write_text(kind.to_json_string())
         return kind
 
+
+    def test_no_positions(self):
+        """A table of positions that padding takes whole."""
+        self.config("RobertaForMaskedLM", {**SMALL, "max_position_embeddings": 2, "pad_token_id": 1})
+        self.assertIn("max_position_embeddings is above pad_token_id + 1", self.command("estimate", ".", status=2))
+
     def theirs(self, name, config):
         """Without the buffers that are no state: tables of rotations and of positions. A counter of batches has 4 bytes here."""
         with init_empty_weights(include_buffers=True):
