@@ -174,7 +174,8 @@ class Pipeline(ComparedWithOne):
                     optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1, "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
 
     def test_the_largest_gradient_of_divided_matrices(self):
-        self.compared(8, 2, mesh={"tp": 2}, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1})
+        for mesh in ({"tp": 2}, {"tp": 2, "zero_stage": 2}):
+            self.compared(8, 2, mesh=mesh, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1})
 
     def test_best_weights(self):
         """Evaluations end the run, and leave the weights of the best one."""

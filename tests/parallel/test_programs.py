@@ -70,6 +70,8 @@ CASES = {
                              "optimizer": {"name": "muon"}, "training": {**ALL, "ema": {"decay": 0.9, "evaluate": True}, "on_nonfinite": "skip"},
                              "memory": {"activation_checkpointing": "every", "checkpoint_every": 2}},
     "gradients": {"config": LAYERS, "parallelism": {"zero_stage": 2, "dp_shard": 2}, "accumulation": {"num_steps": 2}},
+    "gradients_of_stages": {"config": LAYERS, "parallelism": {"pp": 2, "zero_stage": 2}, "accumulation": {"num_steps": 2, "sync_with_dataloader": False},
+                            "optimizer": {"norm_type": "inf"}},
     "weights": {"config": LAYERS, "parallelism": {"fsdp": {"sharding_strategy": "full_shard", "min_num_params": 1000,
                                                            "transformer_cls_names_to_wrap": ["block"]}}, "accumulation": TOKENS,
                 "training": {"eval_interval": 2, "eval_iters": 3}},
