@@ -122,7 +122,7 @@ class Programs(unittest.TestCase):
     def test_factors_of_gpus(self):
         """Stages on GPUs whose batches bring the factors that were drawn for a step, and those of evaluations none."""
         trainer = Ranks(4, job_of(4, 3, 4, **{**CASES["factors_drawn_of_stages"], "devices": {"kind": "cuda"}}))
-        trainer.generate()
+        self.assertLessEqual(max(map(len, trainer.generate().splitlines())), 120)
         self.compile(trainer.folder / "trainer.c", ("gcc",), library_flags("--cflags"))
 
     def test_ranks_that_part_are_noticed(self):

@@ -60,11 +60,11 @@ static const char *layers_text(const struct program *program, bool each) {
   return text_string(&text);
 }
 
-/* Of a device that maps memory. */
-static const char *mapped_text(const struct program *program, int rank) {
+/* Of a device that maps memory, between two texts. */
+static const char *mapped_text(const struct program *program, int rank, const char *before, const char *after) {
   if (!program->target->memory.separate) return "";
-  return arena_printf(program->arena, ", in all %s of the arena",
-                      bytes_text(program->arena, stage_mapped_bytes(program, rank)));
+  return arena_printf(program->arena, "%sin all %s of the arena%s", before,
+                      bytes_text(program->arena, stage_mapped_bytes(program, rank)), after);
 }
 
 /* Of a program that does not train. */
@@ -74,7 +74,7 @@ static const char *forward_text(const struct program *program) {
   text_printf(&text, "stages    %s (pp), one after the other\n", layers_text(program, true));
   for (int k = 0; k < pipeline->stages; k++)
     text_printf(&text, "stage %-3d uses weights %s%s\n", k, bytes_text(program->arena, stage_bytes(program, k).weights),
-                mapped_text(program, k));
+                mapped_text(program, k, ", ", ""));
   return text_string(&text);
 }
 
@@ -99,12 +99,13 @@ const char *stages_text(const struct program *program) {
   for (int k = 0; k < pipeline->ranks; k++) {
     const struct stage_bytes bytes = stage_bytes(program, k);
     text_printf(&text,
-                "%-5s %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %s)%s\n"
-                "          sends %s%s\n",
+                "%-5s %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %s)\n"
+                "          %ssends %s%s\n",
                 several ? "rank" : "stage", k, bytes_text(program->arena, bytes.weights),
                 bytes_text(program->arena, bytes.gradients), bytes_text(program->arena, bytes.optimizer),
-                bytes_text(program->arena, bytes.activations), slots_text(program, k), mapped_text(program, k),
-                bytes_text(program->arena, stage_sent_bytes(program, k)), shared_text(program, k));
+                bytes_text(program->arena, bytes.activations), slots_text(program, k),
+                mapped_text(program, k, "", "; "), bytes_text(program->arena, stage_sent_bytes(program, k)),
+                shared_text(program, k));
   }
   return text_string(&text);
 }
