@@ -21,6 +21,8 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(10000),
 };
 
+const char *const architectures[] = {"LlamaForSequenceClassification"};
+
 /* What a published config.json says otherwise than by a field's own name. The last token is that of attention_mask, not
  * the one before the first pad_token_id: the padding must be a token that no text has. */
 const struct published published[] = {
@@ -29,11 +31,17 @@ const struct published published[] = {
     {"hidden_act", .is = "silu"},
     {"*_bias", .is = "false"},
     {"rope_parameters.partial_rotary_factor partial_rotary_factor", .is = "1"},
-    {"num_labels id2label.#", .is = "1"},
+    {"num_labels id2label.#", .is = "1", .absent = "2"},
     {"problem_type"},
     {"tie_word_embeddings"},
     ROPE_PUBLISHED("10000"),
 };
+
+/* Of pairs of any length, those of 16 tokens. */
+struct published_inputs published_inputs(struct config c) {
+  return (struct published_inputs){
+      {{"input_ids", {2, 16}, .whole = true}, {"attention_mask", {2, 16}}, {"labels", .whole = true}}};
+}
 
 /* [2 B][T][n D] as [2 B][n][T][D]. */
 static tensor heads(tensor x, int n) {

@@ -25,6 +25,7 @@ EXPERTS = {**FEW, "moe_intermediate_size": 32, "num_experts": 4, "num_experts_pe
 # What a class's own default config is made small by; the odd ones have a second one.
 CONFIGS = {
     "GPT2LMHeadModel": [{"n_layer": 2, "n_head": 4, "n_embd": 64, "vocab_size": 300}, {"n_layer": 3, "n_head": 2, "n_embd": 24, "n_positions": 10}],
+    "LlamaForSequenceClassification": [{**FEW, "num_labels": 1}],
     "LlamaForCausalLM": [FEW, {**FEW, "tie_word_embeddings": True, "head_dim": 8, "vocab_size": 9000}],
     "MistralForCausalLM": [FEW], "MixtralForCausalLM": [{**FEW, "sliding_window": None}], "GemmaForCausalLM": [FEW],
     "Qwen3ForCausalLM": [FEW], "Qwen3MoeForCausalLM": [EXPERTS], "Qwen2MoeForCausalLM": [{**EXPERTS, "shared_expert_intermediate_size": 48}],
@@ -75,11 +76,16 @@ class Estimate(unittest.TestCase):
         (self.folder / "config.json").write_text(kind.to_json_string())
         return kind
 
-
     def test_no_positions(self):
         """A table of positions that padding takes whole."""
         self.config("RobertaForMaskedLM", {**SMALL, "max_position_embeddings": 2, "pad_token_id": 1})
         self.assertIn("max_position_embeddings is above pad_token_id + 1", self.command("estimate", ".", status=2))
+
+    def test_labels(self):
+        """A model of rewards has one label; a class without any has two."""
+        for changes, words in ({}, "says 2 of 'num_labels id2label.#'"), ({"num_labels": 3}, "says 3 of 'id2label.#'"):
+            self.config("LlamaForSequenceClassification", {**FEW, **changes})
+            self.assertIn(words, self.command("estimate", ".", status=2))
 
     def theirs(self, name, config):
         """Without the buffers that are no state: tables of rotations and of positions. A counter of batches has 4 bytes here."""

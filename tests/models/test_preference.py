@@ -226,6 +226,8 @@ class Preference(unittest.TestCase):
         trainer.job["data"]["inputs"]["attention_mask"] = {"shape": [2, LENGTH]}
         trainer.job["training"].update(steps=8, eval_interval=8)
         trainer.write()
+        config = json.loads((self.base / "config.json").read_text())  # of a language model, whose class the run's folder has not
+        (self.base / "config.json").write_text(json.dumps({**config, "architectures": ["LlamaForCausalLM"]}))
         rows = self.data(trainer, self.records, "--end", "<|end|>", "--pad", "<|system|>")  # which no text has
         trainer.build()
         metrics, order = trainer.run(), Order(1, TRAIN, True, 0, PAIRS)
@@ -244,6 +246,7 @@ class Preference(unittest.TestCase):
             norm = sum(p.grad.norm() ** 2 for p in base.parameters()).item() ** 0.5
             self.assertLess(abs(metrics[step]["grad_norm"] / norm - 1), 1e-4, f"step {step}")
             peer.step()
+        self.assertEqual(json.loads((trainer.folder / "run" / "config.json").read_text())["architectures"], ["LlamaForSequenceClassification"])
         saved, info = AutoModelForSequenceClassification.from_pretrained(trainer.folder / "run", output_loading_info=True)
         self.assertFalse(info["missing_keys"] or info["unexpected_keys"])
         with torch.no_grad():
