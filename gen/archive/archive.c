@@ -91,6 +91,7 @@ enum archive_found archive_reader_next(struct archive_reader *reader, struct arc
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != NULL) continue;
     if (archive_entry_sparse_count(entry) > 0)
       return bad(reader, "a sparse file", "write the archive without --sparse", problem);
+    if (archive_entry_size(entry) < 0) return bad(reader, "a member with a negative size", cut_remedy, problem);
     *member = (struct archive_member){.name = name_of(entry),
                                       .size = (uint64_t)archive_entry_size(entry),
                                       .at = (uint64_t)archive_read_header_position(reader->archive)};

@@ -2,6 +2,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <ctype.h>
 #include <errno.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -57,6 +58,11 @@ static bool has_ending(const char *name, const char *ending) {
   return length > size && strcmp(name + length - size, ending) == 0;
 }
 
+static bool is_printable(const char *name) {
+  while (*name != '\0' && !iscntrl((unsigned char)*name)) name++;
+  return *name == '\0';
+}
+
 /* Begins a file with nothing but its name and its size, so that the same files give the same bytes. */
 static bool begin_file(struct repacking *of, const char *name, int64_t size, struct problem *problem) {
   struct archive_entry *entry = archive_entry_new();
@@ -74,6 +80,7 @@ static bool begin_file(struct repacking *of, const char *name, int64_t size, str
 /* Copies the content of the newest file, which has `size` bytes. */
 static bool copy_file(struct repacking *of, const char *name, int64_t size, struct problem *problem) {
   int64_t at = 0;
+  if (size <= 0) return bad(of, name, "no array of NumPy", problem);
   for (la_ssize_t count; (count = archive_read_data(of->in, of->chunk, CHUNK)) != 0; at += count) {
     if (count < 0) return bad_archive(of, of->in, problem);
     if (at == 0 && ((size_t)count < strlen(of->magic) || memcmp(of->chunk, of->magic, strlen(of->magic)) != 0))
@@ -92,8 +99,9 @@ static bool copy_files(struct repacking *of, int *files, struct problem *problem
     if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return bad_archive(of, of->in, problem);
     const char *name = archive_entry_pathname_utf8(entry);
     if (name == NULL) name = archive_entry_pathname(entry);
-    if (name == NULL || !has_ending(name, of->ending))
-      return bad(of, name != NULL ? name : "a file", "no array of NumPy, whose name ends in .npy", problem);
+    if (name == NULL || !is_printable(name) || !has_ending(name, of->ending))
+      return bad(of, name != NULL && is_printable(name) ? name : "a file", "no array of NumPy, whose name ends in .npy",
+                 problem);
     if (archive_entry_is_encrypted(entry)) return bad(of, name, "it is encrypted", problem);
     if (!copy_file(of, name, archive_entry_size(entry), problem)) return false;
   }

@@ -150,7 +150,7 @@ static bool add_file(struct shard *of, const char *ending, struct problem *probl
   const uint64_t size = of->member.size;
   if (shard_file_of(sample, ending) != NULL)
     return bad(of, "the sample has a file twice", "give each file of a sample another ending", problem);
-  if (sample->n_files == SHARD_FILES || size + sample->size > SHARD_SAMPLE)
+  if (sample->n_files == SHARD_FILES || size > SHARD_SAMPLE || size + sample->size > SHARD_SAMPLE)
     return bad(of, "the sample has more than 64 MiB", "make its files smaller", problem);
   if (!make_space(sample, (size_t)size + 1)) return bad(of, "no memory for the sample", "", problem);
   if (!archive_reader_read(of->reader, sample->content + sample->size, (size_t)size, problem)) return false;

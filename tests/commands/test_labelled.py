@@ -159,6 +159,24 @@ class Labelled(LabelledFolder):
         self.assertEqual(content("killed"), content("out1"))
         self.assertEqual([path.name for path in self.folder.glob("killed*.p*")] + [path.name for path in self.folder.glob("*rows*")], [])
 
+    def test_killed_in_turn(self):
+        """A run that begins anew over what another one left takes its note away, which does not fit the new rows."""
+        self.tokenizer("bert")
+        lines = [json.dumps({"text": "one two three " * 200, "a": f"a{i % 3}", "b": f"b{i % 5}"}) for i in range(15_000)]
+        (self.folder / "a.jsonl").write_text("\n".join(lines))
+        words = lambda label: [GENERATOR, "data", "a.jsonl", "--tokenizer", "model/tokenizer.json", "--text-field", "text", "--label", label, "--max-length", "8", "-o", "out.npz"]  # noqa: E731
+        note = self.folder / "out.npz.progress"
+        for label, noted in (("a", True), ("b", False)):
+            run = subprocess.Popen(words(label), cwd=self.folder, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
+            while run.poll() is None and note.exists() != noted:
+                time.sleep(0.001)
+            run.kill()
+            self.assertNotEqual(run.wait(), 0, "it ended before it was killed")
+            self.assertEqual(note.exists(), noted)
+        done = subprocess.run(words("a"), cwd=self.folder, check=True, capture_output=True, text=True)
+        self.assertNotIn("resumes", done.stderr)
+        np.testing.assert_array_equal(np.load(self.folder / "out.npz")["labels"], np.arange(15_000) % 3)
+
     def test_shards(self):
         """The .json of a shard's samples are records, too."""
         self.tokenizer("bert")
@@ -223,6 +241,12 @@ class Labelled(LabelledFolder):
         said = self.data("rows.csv", "-o", "model/tokenizer_config.npz", "--tokenizer", "model/tokenizer.json", "--text-column", "text", "--label",
                          "label", "--max-length", "8", status=1)
         self.assertIn("tokenizer_config.json: it is the configuration of the tokenizer, which is read", said)
+        for written in ("o.json.partial", "o.npz.progress.partial", "o.npz.rows.partial"):
+            (self.folder / "rows.csv").rename(self.folder / written)
+            said = self.data(written, "-o", "o.npz", "--tokenizer", "model/tokenizer.json", "--text-column", "text", "--label", "label",
+                             "--max-length", "8", status=1)
+            self.assertIn(f"{written}: it is one of the files, which is read", said)
+            (self.folder / written).rename(self.folder / "rows.csv")
         self.assertIn("--label needs --tokenizer", self.data("rows.csv", "-o", "o.npz", "--label", "label", status=2))
         (self.folder / "model" / "tokenizer_config.json").unlink()
         self.assertIn("names a padding token (pad_token)", self.made("rows.csv", "--max-length", "8", status=1))

@@ -64,14 +64,17 @@ class Npz(Folder):
         cases = {"cut.npz": good[:-30], "half.npz": good[: len(good) // 2], "empty.npz": b"", "text.npz": b"text", "changed.npz": good[:5000] + bytes([good[5000] ^ 1]) + good[5001:]}
         for name, content in cases.items():
             (self.folder / name).write_bytes(content)
-        for name, member, content in (("name.npz", "x.txt", npy.getvalue()), ("magic.npz", "x.npy", b"text"), ("none.npz", None, b"")):
+        for name, member, content in (("name.npz", "x.txt", npy.getvalue()), ("magic.npz", "x.npy", b"text"), ("none.npz", None, b""), ("zero.npz", "x.npy", b""),
+                                      ("control.npz", "a\x1b[31m.npy", npy.getvalue())):
             with zipfile.ZipFile(self.folder / name, "w", zipfile.ZIP_DEFLATED) as out:
                 if member:
                     out.writestr(member, content)
         (self.folder / "sum.npz").write_bytes(good.replace(zipfile.ZipFile(io.BytesIO(good)).getinfo("x.npy").CRC.to_bytes(4, "little"), b"abcd"))
-        for name in (*cases, "name.npz", "magic.npz", "none.npz", "sum.npz"):
+        for name in (*cases, "name.npz", "magic.npz", "none.npz", "zero.npz", "control.npz", "sum.npz"):
             with self.subTest(name):
-                self.assertRegex(self.data(name, "-o", "out.npz", status=1), f"error: {name}: ")
+                said = self.data(name, "-o", "out.npz", status=1)
+                self.assertRegex(said, f"error: {name}: ")
+                self.assertNotIn("\x1b", said)
                 self.assertEqual(list(self.folder.glob("out*")), [])
         self.assertIn("alone", self.data("good.npz", "good.npz", "-o", "out.npz", status=2))
         self.assertIn("alone", self.data("good.npz", "-o", "out.npz", "--size", "3", status=2))

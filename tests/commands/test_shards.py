@@ -183,6 +183,14 @@ class Shards(Folder):
         told = self.data("all.tar", "-o", "out.npy", "--on-bad-record", "skip")
         self.assertIn("7 records were skipped; the first: all.tar: b0: the sample has no .cls", told)
         self.assertEqual(np.load(self.folder / "out.labels.npy").tolist(), good)
+        for ending, labels, names in (("cls", ("0", "7"), {"0": 0}), ("txt", ("cat", "ant"), {"cat": 0})):  # of images that are left
+            with self.open("left.tar") as out:
+                for i, content in enumerate((png, png[:60])):
+                    add(out, f"{i}.{ending}", labels[i].encode())
+                    add(out, f"{i}.png", content)
+            self.data("left.tar", "-o", "left.npy", "--size", "4", "--on-bad-record", "skip", *(("--label", ".txt") if ending == "txt" else ()))
+            self.assertEqual(json.loads((self.folder / "left.json").read_text())["label2id"], names)
+            self.assertEqual(np.load(self.folder / "left.labels.npy").tolist(), [0])
         with self.open("g.tar") as out:
             add(out, "a.png", png)
             add(out, "a.cls", b"2")
@@ -275,6 +283,11 @@ class Shards(Folder):
             with tarfile.open(fileobj=add_to, mode="w") as archive:
                 add(archive, "b.txt", b"after it")
             out.write(add_to.getvalue())
+        for key in ("GNU.sparse.realsize", "GNU.sparse.size", "SCHILY.realsize"):
+            with tarfile.open(self.folder / "negative.tar", "w", format=tarfile.PAX_FORMAT) as out:
+                add(out, "b.png", bytes(10))
+                add(out, "b.cls", bytes(300_000), pax_headers={key: "-1"})
+            self.assertIn("a member with a negative size", self.data("negative.tar", "-o", "out.npy", "--size", "4", status=1))
         for name, told in (("sparse.tar", "a sparse file"), ("huge.tar", "more than 64 MiB"), ("name.tar", "byte"), ("zeros.tar.gz", "1 documents")):
             limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))  # noqa: E731
             done = subprocess.run([GENERATOR, "data", name, "-o", "out.tok"], cwd=self.folder, capture_output=True, text=True, preexec_fn=limit)

@@ -120,6 +120,21 @@ class Preference(unittest.TestCase):
             self.assertEqual(len(self.data(trainer, [good, {**good, **change}, good], "--on-bad-record", "skip")["labels"]), 2)
         self.assertIn("the record has no 'rejected'", self.data(trainer, [{"prompt": "a", "chosen": "b"}], status=1))
         self.assertIn("without --label", self.data(trainer, [good], "--label", "x", status=2))
+        for same in ({"chosen": "b", "rejected": "b"}, {"prompt": "a", "chosen": "b", "rejected": "b"}):
+            self.assertIn("pairs.jsonl:1: 'chosen' and 'rejected' are the same", self.data(trainer, [same], status=1))
+
+    def test_texts_without_a_prompt(self):
+        """What both begin with is the prompt, of texts where one begins with the other all but its last character; no NUL ends a text."""
+        trainer, encode = self.trainer({}), lambda text: AutoTokenizer.from_pretrained(self.base)(text, add_special_tokens=False)["input_ids"]
+        for record, prompt in [({"chosen": "Q? 5", "rejected": "Q? 5 and more"}, "Q? "), ({"prompt": None, "chosen": "Q? 5", "rejected": "Q? 6"}, "Q?"),
+                               ({"chosen": "ab\0xyz", "rejected": "ac"}, "a"), ({"chosen": "é", "rejected": "éa"}, "")]:
+            rows = self.data(trainer, [record])
+            for side, name in enumerate(NAMES):
+                marked = rows["completion_mask"][0, side].astype(bool)
+                whole = rows["input_ids"][0, side][rows["attention_mask"][0, side].astype(bool)]
+                self.assertEqual(whole.tolist(), encode(record[name]), record)
+                completes = int(marked.sum())
+                self.assertEqual(encode(prompt + record[name][len(prompt):])[-completes:], rows["input_ids"][0, side][marked].tolist(), record)
 
     # ---- The oracle ----
 

@@ -272,15 +272,18 @@ static void add_folders(struct inputs *inputs, const struct options *options) {
              arena_printf(options->arena, "%.*s%s", folder, options->tokenizer, names[1]));
 }
 
-/* Whether none of the outputs, which end with NULL, is one of the files that are read. */
+/* Whether none of the outputs, which end with NULL, or what they are called until they are whole, is one of the files
+ * that are read. */
 static bool spares_inputs(const struct options *options, const char *const outputs[]) {
   struct inputs inputs = inputs_in(options->arena);
   for (const char **file = files_of(options); *file != NULL; file++) inputs_add(&inputs, "one of the files", *file);
   inputs_add(&inputs, "the tokenizer", options->tokenizer);
   inputs_add(&inputs, "the list of labels", options->labels);
   add_folders(&inputs, options);
-  for (int i = 0; outputs[i] != NULL; i++)
-    if (!inputs_spare(&inputs, outputs[i])) return false;
+  for (int i = 0; outputs[i] != NULL; i++) {
+    const char *partial = arena_printf(options->arena, "%s.partial", outputs[i]); /* until it is whole */
+    if (!inputs_spare(&inputs, outputs[i]) || !inputs_spare(&inputs, partial)) return false;
+  }
   return true;
 }
 
@@ -324,12 +327,8 @@ static int make_labelled(const struct options *options) {
                                 .output = options->output,
                                 .names = task == TASK_SPANS ? NULL : arena_printf(options->arena, "%s.json", stem),
                                 .skipped = from.selector.skipped};
-  const char *const outputs[] = {how.output,
-                                 arena_printf(options->arena, "%s.partial", how.output),
-                                 arena_printf(options->arena, "%s.rows.partial", how.output),
-                                 arena_printf(options->arena, "%s.progress", how.output),
-                                 how.names,
-                                 NULL};
+  const char *const outputs[] = {how.output, arena_printf(options->arena, "%s.rows", how.output),
+                                 arena_printf(options->arena, "%s.progress", how.output), how.names, NULL};
   if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
   if (!labelled_write(&how, &problem)) return fail(&problem);
   skipped_report(how.skipped);
@@ -359,7 +358,7 @@ static int make_pairs(const struct options *options) {
       options->doc_stride > 0)
     return refuse(options, "--task preference reads 'prompt', 'chosen' and 'rejected', without --label, --text-pair, "
                            "--labels, --train-on and --doc-stride");
-  const char *const outputs[] = {options->output, arena_printf(options->arena, "%s.partial", options->output), NULL};
+  const char *const outputs[] = {options->output, NULL};
   if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
   const struct pairing how = {.files = options->arguments,
                               .count = options->n_arguments,
@@ -401,8 +400,7 @@ static int write_file_of_tokens(const struct options *options) {
   if (options->text_pair != NULL || options->task != NULL || options->labels != NULL || options->pad != NULL ||
       options->max_length > 0 || options->doc_stride > 0)
     return refuse(options, "--text-pair, --task, --labels, --max-length, --doc-stride and --pad belong to --label");
-  const char *const outputs[] = {options->output, arena_printf(options->arena, "%s.partial", options->output),
-                                 arena_printf(options->arena, "%s.progress", options->output), NULL};
+  const char *const outputs[] = {options->output, arena_printf(options->arena, "%s.progress", options->output), NULL};
   if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
   if (options->chat != NULL) return make_chats(options);
   if (options->tokenizer != NULL) return make_tokens(options);
@@ -482,8 +480,7 @@ static int write_images(const struct options *options) {
   if (options->fit != NULL && options->size == NULL) return refuse(options, "--fit belongs to --size");
   if (options->size != NULL && !images_size(options->size, &imaging.frame))
     return refuse(options, "--size is HEIGHTxWIDTH or one number for both, of 1 to 4096, such as 224 or 32x48");
-  const char *const outputs[] = {imaging.output, arena_printf(options->arena, "%s.partial", imaging.output),
-                                 imaging.labels, imaging.names, NULL};
+  const char *const outputs[] = {imaging.output, imaging.labels, imaging.names, NULL};
   if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
   return images_write(&imaging, &problem) ? STATUS_OK : fail(&problem);
 }
@@ -495,7 +492,7 @@ static int unpack_arrays(const struct options *options) {
   others.output = NULL;
   if (options->n_arguments != 1 || has_options(&others) || options->format != NULL)
     return refuse(options, "an archive of arrays is unpacked alone: data PACKED.npz -o FILE.npz");
-  const char *const outputs[] = {options->output, arena_printf(options->arena, "%s.partial", options->output), NULL};
+  const char *const outputs[] = {options->output, NULL};
   if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
   return npz_unpack(options->argument, options->output, &problem) ? STATUS_OK : fail(&problem);
 }

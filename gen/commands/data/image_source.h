@@ -22,7 +22,6 @@ struct image_source {
   const struct imaging *what;
   struct labels labels; /* of the classes; numbers of images that are read may change when they are sorted */
   bool is_numbered;     /* labels are the numbers that files have, not those of names */
-  int32_t highest;      /* of these */
   struct watch watch;   /* of all files */
   uint64_t done, all;   /* bytes of files */
   struct image_item items[IMAGE_BATCH];

@@ -127,7 +127,6 @@ static bool take_sample(struct image_source *source, const struct shard_sample *
   const struct shard_file *image = image_of(sample, item);
   item->failed = image == NULL || !take_label(source, item, sample);
   if (item->failed) return true;
-  if (item->label > source->highest) source->highest = item->label;
   item->size = image->size;
   item->bytes = malloc(image->size + 1);
   if (item->bytes != NULL) memcpy(item->bytes, sample->content + image->from, image->size);
@@ -205,9 +204,12 @@ static bool shards_rewind(struct image_source *source, struct problem *problem) 
 }
 
 /* The classes 0 to the highest one are named by their numbers. */
-static bool name_numbers(struct image_source *source, struct problem *problem) {
+static bool name_numbers(struct image_source *source, const int32_t *numbers, int64_t count, struct problem *problem) {
   char name[16];
-  for (int32_t i = 0; !source->labels.given && i <= source->highest; i++) {
+  int32_t highest = -1;
+  for (int64_t i = 0; i < count; i++)
+    if (numbers[i] > highest) highest = numbers[i];
+  for (int32_t i = 0; !source->labels.given && i <= highest; i++) {
     snprintf(name, sizeof name, "%" PRId32, i);
     if (labels_number_of(&source->labels, name, problem) != i) return false;
   }
@@ -215,7 +217,8 @@ static bool name_numbers(struct image_source *source, struct problem *problem) {
 }
 
 static bool shards_sort(struct image_source *source, int32_t *numbers, int64_t count, struct problem *problem) {
-  if (source->is_numbered) return name_numbers(source, problem);
+  if (source->is_numbered) return name_numbers(source, numbers, count, problem);
+  if (!labels_drop_unused(&source->labels, numbers, count)) return rt_problem(problem, "no memory for the labels");
   int32_t *sorted = labels_sort(&source->labels);
   if (sorted == NULL) return rt_problem(problem, "no memory for the labels");
   for (int64_t i = 0; i < count; i++) numbers[i] = sorted[numbers[i]];

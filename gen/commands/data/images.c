@@ -138,10 +138,10 @@ static bool write_labels(struct work *work, struct problem *problem) {
   char header[NPY_HEADER];
   npy_header(header, "<i4", (const int64_t[]){work->written}, 1);
   return image_source_sort(&work->source, (int32_t *)(void *)work->labels.text, work->written, problem) &&
+         labels_write(&work->source.labels, work->what->names, "single_label_classification", problem) &&
          rt_writer_open(&labels, work->what->labels, BY_RENAME, problem) &&
          rt_writer_add(&labels, header, sizeof header, problem) &&
-         rt_writer_add(&labels, work->labels.text, work->labels.size, problem) && rt_writer_commit(&labels, problem) &&
-         labels_write(&work->source.labels, work->what->names, "single_label_classification", problem);
+         rt_writer_add(&labels, work->labels.text, work->labels.size, problem) && rt_writer_commit(&labels, problem);
 }
 
 /* The header again, now that the number of images is known. */

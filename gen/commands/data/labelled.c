@@ -201,6 +201,7 @@ static bool begin(struct work *work, struct problem *problem) {
     row_log_end(&work->log, false);
     labels_cut(&work->labels, work->labels.given ? labels_count(&work->labels) : 0);
     work->file = 0;
+    unlink(work->note.path); /* another run's, which does not fit these rows */
     return row_log_begin(&work->log, what->output, problem) && begin_file(work, problem);
   }
   if (what->skipped != NULL) what->skipped->count = work->skipped_before;

@@ -174,6 +174,26 @@ static int by_name(const void *a, const void *b) {
   return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
+bool labels_drop_unused(struct labels *labels, int32_t *numbers, int64_t count) {
+  const size_t n = (size_t)labels_count(labels);
+  int32_t *fresh = calloc(n + 1, sizeof *fresh); /* 1 of a used one, then its new number */
+  if (fresh == NULL || labels->given) return free(fresh), fresh != NULL;
+  for (int64_t i = 0; i < count; i++) fresh[numbers[i]] = 1;
+  int32_t next = 0;
+  const char *name;
+  json_t *number;
+  void *rest;
+  json_object_foreach_safe(labels->numbers, rest, name, number) {
+    if (fresh[json_integer_value(number)] == 0) json_object_del(labels->numbers, name);
+  }
+  for (size_t i = 0; i < n; i++)
+    if (fresh[i] == 1) fresh[i] = next++;
+  json_object_foreach(labels->numbers, name, number) json_integer_set(number, fresh[json_integer_value(number)]);
+  for (int64_t i = 0; i < count; i++) numbers[i] = fresh[numbers[i]];
+  free(fresh);
+  return true;
+}
+
 int32_t *labels_sort(struct labels *labels) {
   size_t count = json_object_size(labels->numbers), i = 0;
   struct named *all = calloc(count + 1, sizeof *all);

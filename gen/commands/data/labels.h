@@ -33,6 +33,10 @@ int64_t labels_number_of(struct labels *labels, const char *name, struct problem
 /* Forgets the names after the first `count`: those of a record that turned out to be bad. */
 void labels_cut(struct labels *labels, int64_t count);
 
+/* Forgets names that were not given and that none of `count` labels has: those of samples that were left out. Renumbers
+ * the labels. False: no memory. */
+bool labels_drop_unused(struct labels *labels, int32_t *numbers, int64_t count);
+
 /* Sorts names that were not given: by their numbers where all are whole numbers, else by their bytes. Returns the new
  * number of each old one, memory of the caller's; NULL without memory. */
 int32_t *labels_sort(struct labels *labels);

@@ -38,12 +38,17 @@ static size_t common_messages(const json_t *a, const json_t *b) {
   return count < least || least == 0 ? count : least - 1; /* of equal ones all but the last message */
 }
 
-/* The bytes that both texts begin with, up to the end of a character, and without a blank at their end. */
-static size_t common_bytes(const char *a, const char *b) {
+/* The bytes that both texts begin with, up to the end of a character, and without a blank at their end. Where one text
+ * begins with the other, its last character is not among them. */
+static size_t common_bytes(const json_t *one, const json_t *other) {
+  const char *a = json_string_value(one), *b = json_string_value(other);
+  const size_t of_a = json_string_length(one), of_b = json_string_length(other), least = of_a < of_b ? of_a : of_b;
   size_t count = 0;
-  while (a[count] != '\0' && a[count] == b[count]) count++;
+  while (count < least && a[count] == b[count]) count++;
+  const bool is_whole = count == least && least > 0;
+  if (is_whole) count--;
   while (count > 0 && ((unsigned char)a[count] & 0xc0) == 0x80) count--;
-  return count > 0 && a[count - 1] == ' ' ? count - 1 : count;
+  return !is_whole && count > 0 && a[count - 1] == ' ' ? count - 1 : count;
 }
 
 static json_t *part_of(const json_t *list, size_t from, size_t to) {
@@ -61,14 +66,20 @@ static void divide(const json_t *one, const json_t *other, json_t **prompt, json
     return;
   }
   const char *text = json_string_value(one);
-  const size_t count = common_bytes(text, json_string_value(other));
+  const size_t count = common_bytes(one, other);
   *prompt = json_stringn(text, count);
-  *completion = json_string(text + count);
+  *completion = json_stringn(text + count, json_string_length(one) - count);
+}
+
+/* The record's own prompt; NULL: it has none. */
+static const json_t *prompt_of(const json_t *record) {
+  const json_t *prompt = json_object_get(record, "prompt");
+  return json_is_null(prompt) ? NULL : prompt;
 }
 
 static bool check_sides(const json_t *record, struct problem *problem) {
   const json_t *chosen = json_object_get(record, "chosen"), *rejected = json_object_get(record, "rejected");
-  const json_t *prompt = json_object_get(record, "prompt");
+  const json_t *prompt = prompt_of(record);
   char keys[200];
   if (chosen == NULL || rejected == NULL) {
     rt_problem(problem, "the record has no '%s'", chosen == NULL ? "chosen" : "rejected");
@@ -76,6 +87,10 @@ static bool check_sides(const json_t *record, struct problem *problem) {
   }
   const bool texts = json_is_string(chosen) && json_is_string(rejected) && (prompt == NULL || json_is_string(prompt));
   const bool lists = json_is_array(chosen) && json_is_array(rejected) && (prompt == NULL || json_is_array(prompt));
+  if (json_equal(chosen, rejected)) {
+    rt_problem(problem, "'chosen' and 'rejected' are the same");
+    return rt_help(problem, "a pair has two completions; leave such records out with --on-bad-record skip");
+  }
   if (texts || lists) return true;
   rt_problem(problem, "'prompt', 'chosen' and 'rejected' are neither texts nor lists of messages");
   return rt_help(problem,
@@ -88,7 +103,7 @@ static json_t *completion_of(const json_t *record, int side) {
   static const char *const gone[] = {"chosen", "rejected", "messages", "conversations"};
   json_t *one = json_copy((json_t *)record), *prompt = NULL, *completion = NULL;
   const json_t *own = json_object_get(record, names[side]), *other = json_object_get(record, names[1 - side]);
-  if (json_object_get(record, "prompt") == NULL) divide(own, other, &prompt, &completion);
+  if (prompt_of(record) == NULL) divide(own, other, &prompt, &completion);
   for (size_t i = 0; i < sizeof gone / sizeof *gone; i++) json_object_del(one, gone[i]);
   if (prompt != NULL) json_object_set_new(one, "prompt", prompt);
   if (completion != NULL)

@@ -198,6 +198,7 @@ static bool begin(struct work *work, struct problem *problem) {
     work->file = 0;
     work->inside = false;
     work->skipped_before = 0;
+    unlink(work->note.path); /* another run's, which does not fit these tokens */
     if (!rt_token_writer_open(&work->out, work->what->output, width, problem)) return false;
     if (work->what->marks) rt_token_writer_mark(&work->out);
     return begin_file(work, problem);
