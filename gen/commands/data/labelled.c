@@ -335,7 +335,7 @@ static bool make_rows(struct work *work, struct problem *problem) {
     good = false;
     work->is_bad = true;
   }
-  good = good && row_log_read(&work->log, problem) &&
+  good = good && row_log_read(&work->log, (uint32_t)work->what->length, problem) &&
          labelled_write_arrays(work->what, &work->rows, &work->labels, &work->log, work->records, problem);
   if (good || work->is_bad) unlink(work->note.path);
   row_log_end(&work->log, access(work->note.path, F_OK) == 0);

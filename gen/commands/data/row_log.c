@@ -50,13 +50,14 @@ bool row_log_write(struct row_log *log, struct problem *problem) {
   return log->is_open;
 }
 
-static bool find_rows(struct row_log *log, struct problem *problem) {
+static bool find_rows(struct row_log *log, uint32_t length, struct problem *problem) {
   uint64_t at = 0;
   int64_t row = 0;
   uint32_t header[2];
   for (; row < log->rows && at + HEADER <= log->file.size; row++) {
     log->starts[row] = at;
     memcpy(header, log->file.bytes + at, HEADER);
+    if (header[0] > length) break;
     at += bytes_of(header[0], header[1]);
   }
   if (row == log->rows && at == log->file.size) return true;
@@ -64,10 +65,10 @@ static bool find_rows(struct row_log *log, struct problem *problem) {
   return rt_help(problem, "remove it, and begin again");
 }
 
-bool row_log_read(struct row_log *log, struct problem *problem) {
+bool row_log_read(struct row_log *log, uint32_t length, struct problem *problem) {
   log->starts = malloc(((size_t)log->rows + 1) * sizeof *log->starts);
   if (log->starts == NULL) return rt_problem(problem, "no memory for the rows");
-  return rt_map(&log->file, log->writer.partial, "begin again", problem) && find_rows(log, problem);
+  return rt_map(&log->file, log->writer.partial, "begin again", problem) && find_rows(log, length, problem);
 }
 
 struct row row_log_at(const struct row_log *log, int64_t row) {

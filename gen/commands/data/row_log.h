@@ -35,8 +35,9 @@ void row_log_add(struct row_log *log, const struct row *row);
 /* Writes them. False with a problem. */
 bool row_log_write(struct row_log *log, struct problem *problem);
 
-/* Makes all rows readable, when the last one is written. False with a problem. */
-bool row_log_read(struct row_log *log, struct problem *problem);
+/* Makes all rows readable, when the last one is written. False with a problem, such as a row of more than `length`
+ * tokens, which no run of that length has written. */
+bool row_log_read(struct row_log *log, uint32_t length, struct problem *problem);
 
 /* A row; rows that are read in their order leave the memory again. */
 struct row row_log_at(const struct row_log *log, int64_t row);
