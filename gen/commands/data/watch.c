@@ -21,7 +21,7 @@ bool watch_begin(struct watch *watch, const char *const *files, int count, struc
 }
 
 bool watch_check(const struct watch *watch, struct problem *problem) {
-  for (int i = 0; i < watch->count; i++) {
+  for (int i = 0; watch->states != NULL && i < watch->count; i++) { /* without memory nothing is watched */
     const struct file_state before = watch->states[i], now = state_of(watch->files[i]);
     if (now.size == before.size && now.changed.tv_sec == before.changed.tv_sec &&
         now.changed.tv_nsec == before.changed.tv_nsec && now.inode == before.inode)
