@@ -130,8 +130,8 @@ class Questions(LabelledFolder):
         words = ("rows.jsonl", "-o", "out.npz", "--tokenizer", "model/tokenizer.json", "--text-field", "question", "--label", "answers",
                  "--max-length", "16")
         self.assertIn("which --text-pair names", self.data(*words, "--task", "question-answering", status=2))
-        self.assertIn("--doc-stride is of --task question-answering", self.data(*words, "--doc-stride", "2", status=2))
-        self.assertIn("without --labels", self.rows("rows.jsonl", 16, "--labels", "a,b", status=2))
+        self.assertIn("--doc-stride requires --task question-answering", self.data(*words, "--doc-stride", "2", status=2))
+        self.assertIn("--labels does not apply to", self.rows("rows.jsonl", 16, "--labels", "a,b", status=2))
 
 
 if __name__ == "__main__":

@@ -142,7 +142,8 @@ const struct command command_table[] = {
      .about =
          "Writes the tokens of all files into one, with a checksum over all. A file is a document; with --text-field, "
          "--text-column and --chat a record is one, and files of tokens keep those that they have. After a kill, the "
-         "same command with --tokenizer or --chat resumes where it was. Of a folder of images, "
+         "same command with --tokenizer or --chat resumes where it was, except with --task preference. Of a folder of "
+         "images, "
          "or of images in shards of WebDataset, it writes arrays of NumPy; the .txt or .json of a shard's samples are "
          "texts and records. NAME-{000..009}.tar are ten files. encode and decode read standard input.",
      .page = "data.md",
@@ -372,7 +373,8 @@ const struct option option_table[] = {
                 "completions"},
     {"--labels", NULL, "LIST", .completes = COMPLETES_FILE, MEMBER(labels), .commands = " data ",
      .page = "data.md#labelled-texts",
-     .summary = "with --label, or for a folder of images: the names of the labels in their order, a,b,c or a JSON file "
+     .summary = "with --label, or for images of a folder or of shards: the names of the labels in their order, a,b,c "
+                "or a JSON file "
                 "with id2label; the default is the names that occur, sorted"},
     {"--max-length", NULL, "N", .read = value_max_length, .commands = " data ", .page = "data.md#labelled-texts",
      .summary = "with --label or --task preference: the tokens of a row, to which texts are shortened and padded"},
@@ -405,7 +407,7 @@ const struct option option_table[] = {
      .summary =
          "with --size, of an image whose sides have another ratio: cut off what is too much (default), or stretch"},
     {"--gray", .commands = " data ", MEMBER(gray), .page = "data.md#images",
-     .summary = "for a folder of images: one channel instead of red, green and blue"},
+     .summary = "for images of a folder or of shards: one channel instead of red, green and blue"},
     {"--tokenizer", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(tokenizer), .commands = " data ",
      .page = "data.md", .summary = "a tokenizer.json of Hugging Face that makes tokens from UTF-8 texts"},
     {"--end", NULL, "TOKEN", MEMBER(end), .commands = " data ",

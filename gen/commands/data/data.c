@@ -306,12 +306,12 @@ static int make_labelled(const struct options *options) {
     return refuse(options,
                   "--task token-classification reads a list of words, by --text-field and without --text-pair");
   if ((task == TASK_REGRESSION || task == TASK_SPANS) && options->labels != NULL)
-    return refuse(options, task == TASK_SPANS ? "--task question-answering has no names of labels, without --labels"
+    return refuse(options, task == TASK_SPANS ? "--labels does not apply to --task question-answering"
                                               : "--task regression has numbers as labels, without --labels");
   if (task == TASK_SPANS && options->text_pair == NULL)
     return refuse(options, "--task question-answering reads a question and its context, which --text-pair names");
   if (task != TASK_SPANS && options->doc_stride > 0)
-    return refuse(options, "--doc-stride is of --task question-answering");
+    return refuse(options, "--doc-stride requires --task question-answering");
   const struct labelling how = {.task = task,
                                 .files = options->arguments,
                                 .count = options->n_arguments,
