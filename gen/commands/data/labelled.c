@@ -122,7 +122,6 @@ static bool add_row(struct work *work, const struct waiting_record *record, cons
 /* ---- The note of the progress ---- */
 
 static bool note(struct work *work, struct problem *problem) {
-  const double started = rt_now();
   const char *name;
   json_t *number, *names = json_array();
   char key[24];
@@ -135,11 +134,11 @@ static bool note(struct work *work, struct problem *problem) {
                           (json_int_t)work->record, "skipped", (json_int_t)work->skipped_before, "rows",
                           (json_int_t)work->log.rows, "bytes", (json_int_t)work->log.size, "shortened",
                           (json_int_t)work->rows.shortened, "records", (json_int_t)work->records, "labels", names);
-  char *text = all != NULL ? json_dumps(all, JSON_COMPACT) : NULL;
-  bool good =
-      (text != NULL || rt_problem(problem, "no memory to note the progress")) &&
-      note_write(&work->note, started, work->log.writer.file, work->log.writer.partial, text, strlen(text), problem);
-  free(text);
+  FILE *out = all != NULL ? note_open(&work->note, work->log.writer.file, work->log.writer.partial, problem) : NULL;
+  if (all == NULL) rt_problem(problem, "no memory to note the progress");
+  bool good = out != NULL;
+  if (good && json_dumpf(all, out, JSON_COMPACT) != 0) good = rt_problem(problem, "no memory to note the progress");
+  good = (out == NULL || note_close(&work->note, out, problem)) && good;
   json_decref(all);
   return good;
 }

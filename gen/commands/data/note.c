@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/files/files.h"
 
 /* Seconds from one note to the next, where a note takes no more than a small fraction of them. */
 static const double pace_least = 1.0, note_fraction = 0.05;
@@ -21,11 +20,23 @@ bool note_is_due(const struct note *note) {
   return rt_now() - note->noted > (pace > pace_least ? pace : pace_least);
 }
 
-bool note_write(struct note *note, double started, int file, const char *name, const char *text, size_t size,
-                struct problem *problem) {
-  bool good = (fdatasync(file) == 0 || rt_problem(problem, "%s: cannot be synced", name)) &&
-              rt_write_file(note->path, BY_RENAME, text, size, NULL, problem);
+FILE *note_open(struct note *note, int file, const char *name, struct problem *problem) {
+  note->opened = rt_now();
+  if (fdatasync(file) != 0) return rt_problem(problem, "%s: cannot be synced", name), NULL;
+  if (!rt_writer_open(&note->writer, note->path, BY_RENAME, problem)) return NULL;
+  const int copy = dup(note->writer.file);
+  FILE *stream = copy >= 0 ? fdopen(copy, "w") : NULL;
+  if (stream != NULL) return stream;
+  if (copy >= 0) close(copy);
+  rt_writer_give_up(&note->writer, "cannot be written", problem);
+  return NULL;
+}
+
+bool note_close(struct note *note, FILE *stream, struct problem *problem) {
+  const bool failed = ferror(stream) != 0;
+  if (fclose(stream) != 0 || failed) return rt_writer_give_up(&note->writer, "cannot be written", problem);
+  const bool good = rt_writer_commit(&note->writer, problem);
   note->noted = rt_now();
-  note->took = note->noted - started;
+  note->took = note->noted - note->opened;
   return good;
 }

@@ -78,11 +78,8 @@ static bool open_inputs(struct work *work, struct problem *problem) {
 
 /* Everything before it is in the partial file, and there to stay. */
 static bool note(struct work *work, struct problem *problem) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&text, &size);
-  const double started = rt_now();
-  if (out == NULL) return rt_problem(problem, "no memory to note the progress");
+  FILE *out = note_open(&work->note, work->out.writer.file, work->out.writer.partial, problem);
+  if (out == NULL) return false;
   fprintf(out,
           "accel-gen data %016" PRIx64 "\n%d %" PRIu64 " %d %zu %zu\n%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 "\n",
           work->key, work->file, work->record, work->inside, work->at.at, work->at.inside, work->out.tokens,
@@ -90,10 +87,7 @@ static bool note(struct work *work, struct problem *problem) {
   for (int64_t i = 0; i < work->out.n_documents; i++) fprintf(out, "%" PRIu64 "\n", work->out.documents[i]);
   fprintf(out, "%" PRId64 "\n", work->out.n_spans);
   for (int64_t i = 0; i < 2 * work->out.n_spans; i++) fprintf(out, "%" PRIu64 "\n", work->out.spans[i]);
-  bool good = fclose(out) == 0 || rt_problem(problem, "no memory to note the progress");
-  good = good && note_write(&work->note, started, work->out.writer.file, work->out.writer.partial, text, size, problem);
-  free(text);
-  return good;
+  return note_close(&work->note, out, problem);
 }
 
 /* `count` numbers of a note, in memory of the caller's. NULL: they are not there. */
