@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "gen/archive/archive.h"
 #include "gen/unpack/unpack.h"
@@ -117,13 +118,13 @@ static size_t key_of(const char *name, char ending[SHARD_ENDING]) {
 
 static bool is_wanted(const struct shard *of, const char *ending) {
   for (int i = 0; of->wanted[i] != NULL; i++)
-    if (strcmp(of->wanted[i], ending) == 0) return true;
+    if (strcasecmp(of->wanted[i], ending) == 0) return true;
   return false;
 }
 
 const struct shard_file *shard_file_of(const struct shard_sample *sample, const char *ending) {
   for (int i = 0; i < sample->n_files; i++)
-    if (strcmp(sample->files[i].ending, ending) == 0) return &sample->files[i];
+    if (strcasecmp(sample->files[i].ending, ending) == 0) return &sample->files[i];
   return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* Shards of WebDataset: tar archives, plain or compressed, whose samples are the files in a row that have one name
  * before their endings. "train/00012.seg.png" is the file "seg.png" of sample "train/00012", as webdataset's
- * base_plus_ext has it; endings are compared in small letters. Passed over are files without an ending, and
+ * base_plus_ext has it; endings are compared without regard to case. Passed over are files without an ending, and
  * webdataset's own ("__meta__").
  */
 #ifndef ACCEL_UNPACK_SHARD_H

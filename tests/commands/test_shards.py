@@ -188,7 +188,7 @@ class Shards(Folder):
                 for i, content in enumerate((png, png[:60])):
                     add(out, f"{i}.{ending}", labels[i].encode())
                     add(out, f"{i}.png", content)
-            self.data("left.tar", "-o", "left.npy", "--size", "4", "--on-bad-record", "skip", *(("--label", ".txt") if ending == "txt" else ()))
+            self.data("left.tar", "-o", "left.npy", "--size", "4", "--on-bad-record", "skip", *(("--label", ".TXT") if ending == "txt" else ()))
             self.assertEqual(json.loads((self.folder / "left.json").read_text())["label2id"], names)
             self.assertEqual(np.load(self.folder / "left.labels.npy").tolist(), [0])
         with self.open("g.tar") as out:

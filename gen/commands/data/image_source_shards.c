@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "gen/commands/data/forget.h"
 #include "gen/commands/data/image_source.h"
@@ -160,7 +161,7 @@ static bool shards_open(struct image_source *source, struct problem *problem) {
   const char *label = what->label != NULL ? what->label : ".cls";
   *state =
       (struct shards_state){.ending = label[0] == '.' ? label + 1 : "json", .field = label[0] == '.' ? NULL : label};
-  source->is_numbered = strcmp(label, ".cls") == 0;
+  source->is_numbered = strcasecmp(label, ".cls") == 0;
   for (int i = 0; i < IMAGE_ENDINGS; i++) state->wanted[i] = image_endings[i];
   state->wanted[IMAGE_ENDINGS] = state->ending;
   state->files = arena_alloc(what->arena, (size_t)what->count * sizeof *state->files);
