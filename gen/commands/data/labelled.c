@@ -254,6 +254,7 @@ static bool read_files(struct work *work, struct problem *problem) {
     documents_end(&work->documents);
     if (++work->file < work->what->count && !begin_file(work, problem)) return false;
   }
+  if (work->what->skipped != NULL) work->skipped_before = work->what->skipped->count;
   return write_rows(work, problem) && (work->note.took == 0 || note(work, problem));
 }
 
