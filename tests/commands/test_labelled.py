@@ -195,7 +195,8 @@ class Labelled(LabelledFolder):
 
     def test_word_refusals(self):
         self.tokenizer("bert")
-        for record, message in [({"text": ["a"], "label": ["x", "y"]}, "rows.jsonl:2: 1 words of 'text' have 2 labels in 'label'"),
+        for record, message in [({"text": ["a"] * 65537, "label": ["x"] * 65537}, "rows.jsonl:2: 'text' has more than 65536 words"),
+                                ({"text": ["a"], "label": ["x", "y"]}, "rows.jsonl:2: 1 words of 'text' have 2 labels in 'label'"),
                                 ({"text": "a", "label": ["x"]}, "rows.jsonl:2: 'text' is not a list"),
                                 ({"text": ["a", ""], "label": ["x", "y"]}, "rows.jsonl:2: word 2 is not a text, or is empty"),
                                 ({"text": ["a", "b"], "label": ["new", None]}, "rows.jsonl:2: the label is neither a text nor a whole number")]:

@@ -131,6 +131,8 @@ static bool refuse_list(const char *name, struct problem *problem) {
   return rt_help(problem, "--task token-classification takes a list of words, and one of as many labels");
 }
 
+enum { MOST_WORDS = 1 << 16 }; /* of a record: each is tokenized by itself, in memory of its own */
+
 /* A word and its label. */
 static bool take_word(struct taking *of, const json_t *word, const json_t *label, size_t number,
                       struct problem *problem) {
@@ -149,6 +151,10 @@ static bool take_words(struct taking *of, const json_t *record, struct problem *
     rt_problem(problem, "%zu words of '%s' have %zu labels in '%s'", json_array_size(words), name,
                json_array_size(labels), label);
     return rt_help(problem, "give each word a label, and each record a word");
+  }
+  if (json_array_size(words) > MOST_WORDS) {
+    rt_problem(problem, "'%s' has more than %d words", name, MOST_WORDS);
+    return rt_help(problem, "make several records of it");
   }
   for (size_t i = 0; i < json_array_size(words); i++)
     if (!take_word(of, json_array_get(words, i), json_array_get(labels, i), i + 1, problem)) return false;
