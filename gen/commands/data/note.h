@@ -25,7 +25,7 @@ bool note_is_due(const struct note *note);
  * a problem. */
 FILE *note_open(struct note *note, int file, const char *name, struct problem *problem);
 
-/* Closes the stream, and puts the note in the place of the one before. False with a problem. */
+/* Closes the stream, and replaces the previous note by it. False with a problem. */
 bool note_close(struct note *note, FILE *stream, struct problem *problem);
 
 #endif

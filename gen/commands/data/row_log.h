@@ -1,5 +1,5 @@
 /* Rows on their way into arrays: a file to which they are added as they are made, and that is read when all are there.
- * So they take no memory, and a run that was killed goes on with those that it had. */
+ * So they take no memory, and a run that was killed resumes with those that it had. */
 #ifndef ACCEL_COMMANDS_DATA_ROW_LOG_H
 #define ACCEL_COMMANDS_DATA_ROW_LOG_H
 
@@ -24,7 +24,7 @@ struct row_log {
   uint64_t *starts;    /* of its rows */
 };
 
-/* Begins OUTPUT.rows.partial, or goes on with one that has `rows` rows in its first `size` bytes. False with a problem.
+/* Begins OUTPUT.rows.partial, or resumes one that has `rows` rows in its first `size` bytes. False with a problem.
  */
 bool row_log_begin(struct row_log *log, const char *output, struct problem *problem);
 bool row_log_resume(struct row_log *log, const char *output, int64_t rows, uint64_t size, struct problem *problem);
@@ -42,7 +42,7 @@ bool row_log_read(struct row_log *log, uint32_t length, struct problem *problem)
 /* A row; rows that are read in their order leave the memory again. */
 struct row row_log_at(const struct row_log *log, int64_t row);
 
-/* Closes the file, and removes it unless it is to be kept for a run that goes on. */
+/* Closes the file, and removes it unless it is to be kept for a run that resumes. */
 void row_log_end(struct row_log *log, bool keeps);
 
 #endif
