@@ -2,13 +2,9 @@
 
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/spec/source.h"
 #include "gen/spec/yaml.h"
-
-static bool has_ending(const char *path, const char *ending) {
-  const size_t length = strlen(path), end = strlen(ending);
-  return length > end && strcmp(path + length - end, ending) == 0;
-}
 
 /* A YAML document. What a job must not have, such as a key that is there twice, is a warning here. */
 static const struct spec_node *read_yaml(struct arena *arena, const struct spec_source *source,

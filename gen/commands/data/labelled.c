@@ -143,7 +143,7 @@ static bool note(struct work *work, struct problem *problem) {
   return good;
 }
 
-/* Goes on with the labels of a note. */
+/* Resumes with the labels of a note. */
 static bool take_labels(struct work *work, const json_t *names) {
   struct problem ignored;
   for (size_t i = work->labels.given ? json_array_size(names) : 0; i < json_array_size(names); i++) {
