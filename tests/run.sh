@@ -76,7 +76,11 @@ long_first() {
   done | sort -s -k 1,1 | cut -d ' ' -f 2-
 }
 
-list | long_first | xargs -r -P "${TEST_JOBS:-$(($(nproc) + 1))}" -L 1 sh tests/run_one.sh
+# Each file reports its own failures; one whose report failed is a failure too, and the sum is printed all the same.
+list | long_first | xargs -r -P "${TEST_JOBS:-$(($(nproc) + 1))}" -L 1 sh tests/run_one.sh || {
+  echo "FAIL  a file of tests could not be reported"
+  failed=1
+}
 find "$logs" -name '*.counts' -exec cat {} + |
   awk -v failed="$failed" '{ passed += $1; failed += $2; skipped += $3 }
        END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0 }'
