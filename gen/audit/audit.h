@@ -36,12 +36,17 @@ struct role {
   int mark;                   /* for traversals of the call graph */
   bool in_step_path;          /* reachable from the root */
   bool is_used;               /* reachable from main */
+  bool is_root;               /* it takes a step */
+  bool exchanges_lasting;     /* it exchanges weights or states among ranks (interp_outside.c) */
+  int gathers_in_place;       /* 1: it calls for that itself, -1: no, 0: not asked yet (interp_outside.c) */
   int is_kernel;              /* 1: yes, -1: no, 0: not asked yet (interp_call.c) */
   int orchestrates;           /* the same, of calling kernels */
   int touches_pointers;       /* the same, of using pointers that last */
   int does_tensor_work;       /* the same, of loops, matmuls and exchanges (interp_claims.c) */
+  int writes;                 /* the same, of writing memory (interp_left_out.c) */
   int reaches_collective;     /* the same, of calling collectives (interp_collective.c) */
   int reaches_launch;         /* the same, of these or of launching work that was recorded */
+  bool is_followed;           /* the interpreter has followed its body */
   bool is_launched;           /* a kernel: it runs on the device */
   struct function *elsewhere; /* its definition in the device's half; NULL: none (device.h) */
 };

@@ -4,6 +4,7 @@
 
 #include "gen/audit/device.h"
 #include "gen/audit/externals.h"
+#include "gen/audit/taking.h"
 
 /* ---- Reachability ---- */
 
@@ -14,12 +15,15 @@ struct marking {
 
 static void mark_from(struct marking *marking, struct function *function);
 
-/* What is called or named, and what was recorded for what is named. */
+/* What is called or named, what a sum by tree calls, and what was recorded for what is named. */
 static bool mark_callee(struct syntax *node, void *data) {
   struct marking *marking = data;
+  const struct device *device = marking->audit->device;
   if (node->function != NULL) mark_from(marking, node->function);
+  if (device != NULL && device->adds_shards != NULL && device_adds_shards(node))
+    mark_from(marking, device->adds_shards);
   if (node->kind != SYNTAX_VARIABLE || !node->variable->is_static) return true;
-  struct function *recorded = device_recorded(marking->audit->device, node->variable);
+  struct function *recorded = device_recorded(device, node->variable);
   if (recorded != NULL) mark_from(marking, recorded);
   return true;
 }
@@ -51,6 +55,7 @@ static bool mark_loop_callee(struct syntax *node, void *data) {
     const char *root = search->audit->root;
     search->audit->root =
         root == NULL ? callee->name : arena_printf(search->audit->arena, "%s, %s", root, callee->name);
+    callee->role->is_root = true;
     mark_from(&(struct marking){search->audit, true}, callee);
   }
   return true;
@@ -71,6 +76,7 @@ void calls_mark(struct audit *audit, const struct tree *tree, const char *root) 
   struct function *entry = tree_function(tree, "main");
   if (start != NULL && start->body != NULL) {
     audit->root = start->name;
+    start->role->is_root = true;
     mark_from(&(struct marking){audit, true}, start);
   } else if (root == NULL && entry != NULL) {
     enum { MOST_BELOW = 3 };
@@ -91,7 +97,9 @@ void calls_mark(struct audit *audit, const struct tree *tree, const char *root) 
 
 static void check_root(struct audit *audit, const struct tree *tree) {
   struct claim *claim =
-      audit_claim(audit, "step-path-found", "The function that takes a training step is found, and main reaches it.");
+      audit_claim(audit, "step-path-found",
+                  "The function that takes a training step is found, and a loop that main reaches calls it in every "
+                  "iteration, in a program of the runtime's with the loop's counter and constants.");
   struct location whole = {.file = tree->file};
   if (audit->root == NULL)
     claim_finding(audit, claim, VERDICT_CANNOT_TELL, whole,
@@ -99,6 +107,8 @@ static void check_root(struct audit *audit, const struct tree *tree) {
   struct function *start = audit->root == NULL ? NULL : tree_function(tree, audit->root);
   if (start != NULL && tree_function(tree, "main") != NULL && !start->role->is_used)
     claim_finding(audit, claim, VERDICT_BROKEN, start->where, "main does not reach '%s'", start->name);
+  else if (start != NULL && tree_function(tree, "main") != NULL)
+    taking_check(audit, claim, tree_function(tree, "main"), start);
   claim_evidence(audit, claim, "%s, %d functions", audit->root == NULL ? "none" : audit->root, audit->n_step_functions);
 }
 

@@ -265,6 +265,12 @@ bool device_records(const struct syntax *call) {
          strcmp(call->function->name, "accel_gpu_capture") == 0;
 }
 
+bool device_adds_shards(const struct syntax *call) {
+  if (call->kind != SYNTAX_CALL || call->function == NULL || call->function->body != NULL) return false;
+  return strcmp(call->function->name, "accel_start_all_reduce_by_tree") == 0 ||
+         strcmp(call->function->name, "accel_start_reduce_scatter_by_tree") == 0;
+}
+
 static bool find_capture(struct syntax *node, void *data) {
   struct audit *audit = data;
   if (node->kind != SYNTAX_ASSIGN || !device_records(syntax_bare(node->parts[1]))) return true;
@@ -276,6 +282,8 @@ static bool find_capture(struct syntax *node, void *data) {
 }
 
 void device_link(struct audit *audit, struct tree *tree) {
+  struct function *adds = tree_function(tree, "accel_add_shards");
+  audit->device->adds_shards = adds != NULL && adds->body != NULL ? adds : NULL;
   for (int i = 0; i < audit->device->kernels.count; i++) audit->device->kernels.items[i]->role->is_launched = true;
   for (int i = 0; i < tree->n_functions; i++) {
     struct function *function = tree->functions[i];

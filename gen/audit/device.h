@@ -23,6 +23,7 @@ struct device {
     struct capture *items;
     int count, capacity;
   } captures;
+  struct function *adds_shards; /* accel_add_shards, which sums by tree call; NULL: the program defines none */
   struct {
     struct function **items;
     int count, capacity;
@@ -46,6 +47,9 @@ void device_link(struct audit *audit, struct tree *tree);
 
 /* What was recorded for this variable; NULL when it is not known. */
 struct function *device_recorded(const struct device *device, const struct variable *graph);
+
+/* Whether a call begins a sum by tree, which calls accel_add_shards. */
+bool device_adds_shards(const struct syntax *call);
 
 /* Whether the call records the function that its argument names. */
 bool device_records(const struct syntax *call);

@@ -2,17 +2,15 @@
 
 #include <string.h>
 
+#include "gen/audit/declarations.h"
 #include "gen/audit/externals.h"
+#include "gen/audit/grammar.h"
 
 struct hidden {
   struct audit *audit;
   struct claim *claim;
   int n_marks;
 };
-
-static bool starts_with(const char *text, const char *start) {
-  return strncmp(text, start, strlen(start)) == 0;
-}
 
 static bool is_word(const char *names, const char *word, size_t length) {
   for (const char *at = names; (at = strstr(at, word)) != NULL && length > 0; at++)
@@ -22,24 +20,15 @@ static bool is_word(const char *names, const char *word, size_t length) {
 
 /* ---- Pragmas and attributes ---- */
 
-/* What divides the iterations of a loop, and what a compiler may do to one without a change of meaning. */
-static const char *const known_pragmas[] = {"omp ", "GCC unroll ", "GCC ivdep", "STDC FP_CONTRACT ", "unroll"};
-
-/* Attributes that change speed or layout, and not what is called. */
-static const char known_attributes[] =
-    "vector_size aligned may_alias always_inline noinline unused const pure nonnull hot cold packed warn_unused_result "
-    "returns_nonnull noreturn format target assume_aligned __vector_size__ __aligned__ __may_alias__ __always_inline__ "
-    "__unused__ __const__ __pure__ __noinline__ __packed__";
-
 static void check_pragma(struct hidden *hidden, const struct mark *mark) {
-  for (size_t i = 0; i < sizeof known_pragmas / sizeof known_pragmas[0]; i++)
-    if (starts_with(mark->text, known_pragmas[i])) return;
-  claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where, "the pragma '%s'", mark->text);
+  if (!grammar_has_pragma(mark->text))
+    claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where, "the pragma '%s'", mark->text);
 }
 
 static void check_attribute(struct hidden *hidden, const struct mark *mark) {
-  if (!is_word(known_attributes, mark->text, strlen(mark->text)))
-    claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where, "the attribute '%s'", mark->text);
+  if (!grammar_has_attribute(mark->text, mark->arguments))
+    claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where, "the attribute '%s%s'", mark->text,
+                  mark->arguments);
 }
 
 /* ---- Macros ---- */
@@ -73,9 +62,15 @@ static void check_macro(struct hidden *hidden, const struct tree *tree, const st
   claim_fact(hidden->audit, hidden->claim, mark->where, "the macro '%s'", name);
 }
 
-/* A header of the program's own is looked through as the program is. */
+/* A header of the program's own is looked through as the program is, and is below its folder. */
 static void check_include(struct hidden *hidden, const struct mark *mark) {
-  if (mark->text[0] == '"')
+  bool angled = mark->text[0] == '<', quoted = mark->text[0] == '"';
+  size_t length = strcspn(mark->text + 1, ">\"");
+  const char *name = arena_copy(hidden->audit->arena, mark->text + 1, mark->text[0] == '\0' ? 0 : length);
+  bool leaves = name[0] == '/' || strstr(name, "..") != NULL;
+  if ((quoted && leaves) || (angled && !grammar_has_header(name)))
+    claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where, "the header '%s' is on no list", name);
+  else if (quoted)
     claim_fact(hidden->audit, hidden->claim, mark->where, "the header %s", mark->text);
   else if (mark->text[0] != '<')
     claim_finding(hidden->audit, hidden->claim, VERDICT_CANNOT_TELL, mark->where,
@@ -85,6 +80,9 @@ static void check_include(struct hidden *hidden, const struct mark *mark) {
 static void check_mark(struct hidden *hidden, const struct tree *tree, const struct mark *mark) {
   hidden->n_marks++;
   switch (mark->kind) {
+  case MARK_UNKNOWN:
+    claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where, "the directive '%s'", mark->text);
+    break;
   case MARK_PRAGMA:
     check_pragma(hidden, mark);
     break;
@@ -101,11 +99,19 @@ static void check_mark(struct hidden *hidden, const struct tree *tree, const str
     claim_fact(hidden->audit, hidden->claim, mark->where, "%s are left out on this machine", mark->text);
     break;
   case MARK_CONDITION:
-    break;
+    break; /* one-reading */
   }
 }
 
-/* ---- Assembler and what has no word ---- */
+/* ---- Words, assembler, and what has no word ---- */
+
+static void check_words(struct hidden *hidden, const struct written *written) {
+  for (int i = 0; i < written->n_tokens; i++) {
+    const struct token *token = &written->tokens[i];
+    if (token->kind == TOKEN_OTHER && grammar_refuses_word(token->text))
+      claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, token->where, "the word '%s'", token->text);
+  }
+}
 
 static bool visit_node(struct syntax *node, void *data) {
   struct hidden *hidden = data;
@@ -154,11 +160,13 @@ static void list_strings(struct audit *audit, const struct tree *tree) {
 
 void hidden_check(struct audit *audit, const struct tree *tree) {
   struct claim *claim = audit_claim(audit, "nothing-hidden",
-                                    "No assembler, and no pragma, attribute, macro or header that changes what the C "
-                                    "says.");
+                                    "Pragmas, attributes, headers and kinds of declarations are those of the list that "
+                                    "--grammar prints; no assembler, and no macro that changes what a word means.");
   struct hidden hidden = {audit, claim, 0};
   for (int i = 0; i < audit->marks.count; i++) check_mark(&hidden, tree, &audit->marks.items[i]);
+  for (int i = 0; i < tree->n_written; i++) check_words(&hidden, &tree->written[i]);
   for (int i = 0; i < tree->n_functions; i++) syntax_visit(tree->functions[i]->body, visit_node, &hidden);
   claim_evidence(audit, claim, "%d pragmas, attributes, macros and directives", hidden.n_marks);
+  declarations_check(audit, claim, tree);
   list_strings(audit, tree);
 }

@@ -26,10 +26,15 @@ struct note {
                        */
   int is_unrolled;    /* a loop: 1 when it calls kernels or collectives, -1 when not, 0 not known yet */
   int leaves;         /* a loop: 1 when a break or a return may end it, -1 when not, 0 not known yet */
+  bool is_undecided;  /* a choice: its condition was not known */
   int takes_pointers; /* a loop: 1 when it uses an element of an array of pointers, -1 when not, 0 not known yet */
   int awaits;         /* a wait: 1 when something was in flight for it, -1 when it never was, 0: it is no wait */
-  bool has_assigned;  /* the list below is made */
-  struct variable **assigned; /* a loop: what its body and step assign */
+  const struct directive *directive; /* of OpenMP, that this statement is for; NULL: none */
+  bool barrier_at_end;               /* a block */
+  bool has_open_races;               /* a region: it has been listed, and what it accesses does not tell */
+  int spreads;                       /* a loop: 1 when threads share out or meet in it, -1 when not, 0 not known yet */
+  bool has_assigned;                 /* the list below is made */
+  struct variable **assigned;        /* a loop: what its body and step assign */
   int n_assigned, assigned_capacity;
 };
 
@@ -42,6 +47,7 @@ struct object {
   const struct type *type;
   int64_t size;
   bool is_set_by_steps; /* a static one: the step path writes it */
+  int region;           /* the region whose accesses are listed in which it is declared, by number; 0: none */
   int once;             /* a static one: 1 when a single statement sets it, -1 when not, 0 not known yet */
   bool has_constants;
   struct constants constants;
@@ -85,8 +91,10 @@ enum failure_kind {
   FAILURE_UNWRITTEN,
   FAILURE_PARTIAL,
   FAILURE_OVERLAP,
+  FAILURE_RACE,
   FAILURE_ALIGNMENT,
   FAILURE_OVERFLOW,
+  FAILURE_OUTSIDE,
   FAILURE_ADDRESS_SPACE,
   FAILURE_KINDS
 };
@@ -107,11 +115,13 @@ struct pending_access {
   const struct path *path;
   const struct syntax *node;
   uint64_t loops; /* that make it a range */
+  bool is_exact;  /* all of it is accessed, but for what conditions leave out */
 };
 
 struct frame {
   struct function *function;
-  int base; /* the object of its slot 0 */
+  const struct frame *caller; /* NULL: none */
+  int base;                   /* the object of its slot 0 */
   bool returned;
   struct value result;
   struct in_flight at_return; /* at one of its return statements */
@@ -126,6 +136,7 @@ struct summary {
   const struct ranges **read, **written; /* by parameter */
   const struct content *stored;
   const uint64_t *noalias; /* by parameter: bits of those that must not alias it */
+  const struct sharing *sharing;
 };
 
 /* The integers that a kernel puts into a slot. */
@@ -158,11 +169,19 @@ struct stage_messages {
   int count, capacity;
 };
 
-enum { MAX_LOOPS = 60, MAX_STAGES = 32 };
+enum { MAX_LOOPS = 60, MAX_STAGES = 32, SIZES = 256 };
 
 /* After the arguments of a call there are so many of VALUE_NOTHING: a program may declare a function with fewer than it
  * has. */
 enum { SPARE_ARGUMENTS = 16 };
+
+/* What forms are linear in: a counter of a loop, or another number. */
+struct symbol {
+  struct span span;
+  bool is_exact;                  /* each number of the span occurs, whatever the other symbols are */
+  const struct variable *counter; /* of a loop; NULL: another number */
+  int64_t start, step;            /* the counter is start + step * the symbol */
+};
 
 /* A loop over counter = 0 .. count - 1, or over a part of its iterations. */
 struct open_loop {
@@ -174,14 +193,22 @@ struct open_loop {
 struct interp {
   struct audit *audit;
   const struct tree *tree;
-  struct arena *memory; /* the interpreter's own */
+  struct arena *memory;    /* the interpreter's own */
+  struct arena *forms;     /* of values, and what a region accesses */
+  struct arena *arguments; /* of the calls that are open, given back when a call ends */
   struct object *objects;
   struct state *states;
   int n_objects, objects_capacity;
-  int *statics;               /* by variable slot: its object, -1 when there is none yet */
-  int arena_object;           /* -1: none yet */
-  struct map map;             /* of the arena */
-  struct snapshot *snapshots; /* that are free */
+  int *statics;                          /* by variable slot: its object, -1 when there is none yet */
+  int arena_object;                      /* -1: none yet */
+  struct map map;                        /* of the arena */
+  const struct ranges *lasting;          /* its bytes that the table of states names, weights among them; NULL: none */
+  const struct ranges *updated;          /* bytes of the arena that steps write, where there are lasting ones */
+  const struct ranges *perhaps_updated;  /* bytes of which they write some */
+  bool has_looped;                       /* outside of the step: the program has started */
+  int taking_step;                       /* calls of what takes a step that are open */
+  struct snapshot *snapshots;            /* that are free */
+  const struct ranges *all_bytes[SIZES]; /* of a variable, the last one with its size modulo SIZES; NULL: none yet */
   struct frame *frame;
   int depth;           /* of calls */
   int first_parameter; /* the object of the kernel's first parameter */
@@ -213,10 +240,10 @@ struct interp {
     struct stored *items;
     int count, capacity;
   } stored;
-  uint64_t grid_loops;    /* the loops of the current launch over the grid's z and y */
-  uint64_t guards;        /* of the path condition, as value.blame: why it is not certain that this point is reached */
-  int doubts;             /* arms around this point, of conditions that are not known and the same for all threads */
-  bool has_unknown_write; /* memory may have been written that is not tracked */
+  uint64_t grid_loops; /* the loops of the current launch over the grid's z and y */
+  uint64_t guards;     /* of the path condition, as value.blame: why it is not certain that this point is reached */
+  int doubts; /* arms of a kernel around this point, of conditions that are not known and the same for all threads */
+  bool has_unknown_write;         /* memory may have been written that is not tracked */
   const struct syntax *untracked; /* on the step path, the first access to what is not known; NULL: none */
   int64_t budget;                 /* visits that are left */
   int64_t steps;                  /* statements that were followed, so that every interpretation ends */
@@ -229,9 +256,26 @@ struct interp {
   struct stage_messages messages[MAX_STAGES];
   bool passes_on; /* ranks along an axis exchange data in a ring */
   struct in_flight in_flight;
-  bool starts_transfer; /* the current accesses are those of a collective that is being started */
-  bool has_left;        /* a path has left an iteration of the current loop, with this in flight: */
+  struct {
+    struct again *items;
+    int count, capacity;
+  } again;                /* calls of the device's half that were followed */
+  struct again *recorded; /* the one that is being followed; NULL: none */
+  bool is_spoiled;        /* it does more than is recorded */
+  bool starts_transfer;   /* the current accesses are those of a collective that is being started */
+  bool has_left;          /* a path has left an iteration of the current loop, with this in flight: */
   struct in_flight left_with;
+  struct {
+    struct symbol *items;
+    int count, capacity;
+  } symbols;
+  struct region *region;   /* whose accesses are being listed; NULL: none */
+  int rehearsals;          /* what is followed now is followed as a whole elsewhere */
+  struct sharing *sharing; /* of the current kernel's parameters */
+  bool has_open_races;     /* some region of the current kernel has */
+  int teams;               /* of threads, around this point */
+  int n_regions, n_listed; /* regions that were followed, and accesses of these */
+  int region_numbers;      /* the last one */
   int n_starts, n_waits, most_in_flight;
   int64_t n_concurrent; /* accesses while something was in flight */
 };
@@ -243,7 +287,7 @@ enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_UNREACHABLE 
 bool interp_check(struct audit *audit, struct tree *tree);
 
 /* The most statements that are interpreted, each counted as often as it is reached. */
-enum { INTERP_MAX_STEPS = 8000000 };
+enum { INTERP_MAX_STEPS = 40000000 };
 
 /* ---- Shared by the interpreter's files ---- */
 
@@ -253,6 +297,7 @@ struct lvalue interp_lvalue(struct interp *interp, struct syntax *node);
 /* A pointer, `index` elements of `size` bytes on (sign 1) or back (-1). */
 struct value interp_move(struct interp *interp, struct value at, struct value index, int64_t size, int sign);
 enum flow interp_statement(struct interp *interp, struct syntax *node);
+enum flow interp_statement_alone(struct interp *interp, struct syntax *node); /* without its directives */
 enum flow interp_loop(struct interp *interp, struct syntax *node);
 struct value interp_call(struct interp *interp, struct syntax *node);
 
@@ -271,13 +316,14 @@ struct value interp_external(struct interp *interp, struct syntax *node, const s
  */
 bool interp_set_once(struct interp *interp, int object, struct value *value);
 
-/* Calls a function without parameters in the current state. */
-void interp_run(struct interp *interp, struct function *function);
+/* Calls a function in the current state, with a value for each of its parameters. */
+void interp_run(struct interp *interp, struct function *function, const struct value *arguments);
 
 /* A program for GPUs. */
 void interp_device_start(struct interp *interp);
 bool interp_starts_launch(const struct interp *interp, const struct variable *counter); /* of its outermost loop */
 struct value interp_mirror(struct interp *interp, int64_t bytes);                       /* the host's arena */
+bool interp_is_mirror(const struct interp *interp, int object);
 /* Reports an access of the host to the device's memory, or of the device to the host's. */
 void interp_check_address_space(struct interp *interp, struct value at, const struct syntax *node);
 
@@ -331,13 +377,35 @@ int interp_variable(struct interp *interp, const struct variable *variable); /* 
 struct value interp_load(struct interp *interp, struct lvalue lvalue, const struct syntax *node);
 void interp_store(struct interp *interp, struct lvalue lvalue, struct value value, const struct syntax *node);
 struct value interp_address(const struct interp *interp, int object);
+/* The set of the bytes 0 .. size - 1. */
+const struct ranges *interp_all_bytes(struct interp *interp, int64_t size);
+/* A write of these bytes of the arena, which may be outside of the step. */
+void interp_check_outside(struct interp *interp, int64_t from, int64_t to, const struct syntax *node);
+/* A write that is not known to be inside of its object: outside of the step it may reach the arena. */
+void interp_fail_outside(struct interp *interp, struct value at, const struct syntax *node);
 /* `size` bytes at a pointer are read or written; false when that is outside of its slot. */
 bool interp_access(struct interp *interp, struct value pointer, int64_t size, bool is_write, const struct syntax *node);
 /* The integers that a pointer points to are of this range from now on. */
 void interp_set_content(struct interp *interp, struct value pointer, int64_t size, struct content content);
 struct content interp_content(const struct interp *interp, struct value pointer);
+/* The current integers, or others, are written to some of these bytes of the arena. */
+void interp_widen_contents(struct interp *interp, int64_t from, int64_t to);
 /* Applies the pending accesses to the arena when no loop is open. */
 void interp_flush(struct interp *interp);
+
+/* An access that is certain in its order, to the arena as it is now. */
+void interp_apply(struct interp *interp, const struct pending_access *access);
+
+/* Calls of the device's half that are followed once (interp_again.c): calls such a function with these arguments, or
+ * does what another call with the like of them did. False: it is none of those that can be; nothing has been done. */
+bool interp_call_again(struct interp *interp, struct function *function, const struct value *arguments);
+/* What the call that is being followed does: an access to the arena, a read of what interp_set_once gave, a check of an
+ * address, a call of an external function; or something else that is not recorded. */
+void interp_record_number(struct interp *interp, int object, struct value value);
+void interp_record_access(struct interp *interp, const struct pending_access *access);
+void interp_record_alignment(struct interp *interp, int64_t alignment);
+void interp_record_external(struct interp *interp, const struct syntax *node, const struct value *arguments, int count);
+void interp_spoil_record(struct interp *interp);
 
 /* Whether an access of those reads what was written neither before the loops that are open nor by those before it. */
 bool interp_reads_unwritten(const struct interp *interp, int access);
@@ -408,6 +476,25 @@ void interp_require_none_in_flight(struct interp *interp, struct location where,
 void interp_require_no_locals_in_flight(struct interp *interp, const struct function *function, int first);
 void interp_claim_transfers(struct interp *interp);
 
+/* Whether a condition is true, or false, for the numbers between bounds: comparisons of integers, all of them. */
+bool interp_is_bound(struct syntax *condition, bool truth);
+/* Whether a choice was not decided wherever it was followed, by nothing but counters and constants. */
+bool interp_is_by_counters(const struct syntax *node);
+/* Whether a statement or an expression is a write: an assignment to more than a variable or a member of one, or a call
+ * of what may be one. */
+bool interp_is_write(const struct syntax *node);
+/* Whether a function is in the program's own text, of either half. */
+bool interp_is_program(const struct interp *interp, const struct function *function);
+
+/* A write to the arena; findings for the arrays of weights that steps write in part. */
+void interp_note_update(struct interp *interp, const struct pending_access *access);
+void interp_check_updates(struct interp *interp);
+/* Findings for the conditions of the step path that leave out writes, and for choices that write the old number. */
+void interp_find_chosen(struct interp *interp, struct claim *claim);
+void interp_find_kept(struct interp *interp, struct claim *claim);
+/* Findings for the jumps of the step path that leave out writes. */
+void interp_find_left_out(struct interp *interp, struct claim *claim);
+
 struct note *interp_note(struct interp *interp, struct syntax *node);
 /* Notes what a choice depends on, where its condition is not constant. */
 void interp_note_choice(struct interp *interp, struct syntax *node, struct value condition);
@@ -426,6 +513,9 @@ uint64_t interp_imprecision(const struct interp *interp, struct value value);
 const char *interp_origin_word(unsigned origin);
 /* Adds the failures of a kind to its claim. */
 void interp_add_failures(struct interp *interp, struct claim *claim, enum failure_kind kind);
+
+/* Whether a place is in the program's own text, not in a header. */
+bool interp_is_own(const struct interp *interp, struct location where);
 
 /* "arena.saved.block[3].mlp.gelu" */
 const char *interp_slot_name(const struct interp *interp, struct value pointer);

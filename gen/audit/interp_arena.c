@@ -8,9 +8,17 @@
 static void mark_state(struct interp *interp, const struct type *arena, int64_t offset) {
   for (int i = 0; i < arena->n_members; i++) {
     const struct member *member = &arena->members[i];
-    if (offset >= member->offset && offset < member->offset + member->type->size)
-      map_write(interp->memory, &interp->map, member->offset, member->offset + member->type->size, NULL);
+    if (offset < member->offset || offset >= member->offset + member->type->size) continue;
+    const int64_t end = member->offset + member->type->size;
+    interp->lasting = ranges_add(interp->memory, interp->lasting, member->offset, end);
+    map_write(interp->memory, &interp->map, member->offset, end, NULL);
   }
+}
+
+/* Whether the offset of a state is a sum: it is on the host, after what that has of the arena, and not where a device
+ * has other members. */
+static bool is_after_arena(const struct syntax *offset) {
+  return offset->kind == SYNTAX_BINARY;
 }
 
 static void mark_states(struct interp *interp, const struct type *arena) {
@@ -23,7 +31,7 @@ static void mark_states(struct interp *interp, const struct type *arena) {
     for (int j = 0; j < constants.count; j++) {
       int64_t offset;
       if (constants.items[j].offset % entry->size == entry->members[i].offset &&
-          constant_integer(constants.items[j].value, &offset))
+          !is_after_arena(constants.items[j].value) && constant_integer(constants.items[j].value, &offset))
         mark_state(interp, arena, offset);
     }
   }

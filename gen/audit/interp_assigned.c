@@ -76,6 +76,7 @@ bool interp_widen_assigned(const struct note *note, struct value *before, const 
     before[i].loops = 0;
     before[i].step = 0;
     before[i].linear = NULL;
+    before[i].form = NULL;
     before[i].blame = BLAME_ALWAYS;
   }
   return within;

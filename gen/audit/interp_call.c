@@ -2,7 +2,7 @@
  * parameters. */
 #include <string.h>
 
-#include "gen/audit/interp.h"
+#include "gen/audit/interp_region.h"
 
 enum { DEEPEST_CALL = 64 };
 
@@ -28,12 +28,29 @@ static bool touches_pointers(struct function *function) {
   return function->role->touches_pointers > 0;
 }
 
-static bool has_kernel_parameters(const struct function *function) {
+/* Room for real numbers, which a kernel gets without an extent. */
+static bool is_room(const struct variable *parameter) {
+  const struct type *type = parameter->type;
+  return type->kind == TYPE_POINTER && type->element != NULL && type->element->kind == TYPE_REAL;
+}
+
+/* Whether an argument is the start of one slot of the arena, which may hold such numbers. */
+static bool is_slot_for(const struct interp *interp, const struct type *element, const struct value *at) {
+  return at->kind == VALUE_POINTER && at->object == interp->arena_object && at->slot_size >= 0 && at->low == 0 &&
+         at->high == 0 && at->base_width == 0 && at->base % element->size == 0;
+}
+
+/* Whether its parameters are arrays with extents and numbers; in a call, `arguments`, a pointer may be to a slot too,
+ * whose extent it takes. */
+static bool has_kernel_parameters(const struct interp *interp, const struct function *function,
+                                  const struct value *arguments) {
   int arrays = 0;
   for (int i = 0; i < function->n_parameters; i++) {
-    const struct type *type = function->parameters[i]->type;
-    bool array = type->kind == TYPE_ARRAY && type->count >= 0;
-    if (!array && (type->kind == TYPE_ARRAY || type->kind == TYPE_POINTER)) return false;
+    const struct variable *parameter = function->parameters[i];
+    const struct type *type = parameter->type;
+    const bool array = type->kind == TYPE_ARRAY && type->count >= 0;
+    const bool room = arguments != NULL && is_room(parameter) && is_slot_for(interp, type->element, &arguments[i]);
+    if (!array && !room && (type->kind == TYPE_ARRAY || type->kind == TYPE_POINTER)) return false;
     arrays += array;
   }
   return arrays > 0 && function->n_parameters < 64;
@@ -42,11 +59,18 @@ static bool has_kernel_parameters(const struct function *function) {
 bool interp_is_kernel(struct function *function) {
   if (function->role->elsewhere != NULL) return true; /* it launches some */
   if (function->role->is_kernel == 0) {
-    bool kernel = function->body != NULL && !function->is_device && has_kernel_parameters(function) &&
+    bool kernel = function->body != NULL && !function->is_device && has_kernel_parameters(NULL, function, NULL) &&
                   !touches_pointers(function) && !interp_reaches_collective(function);
     function->role->is_kernel = kernel ? 1 : -1;
   }
   return function->role->is_kernel > 0;
+}
+
+/* Whether a call is that of a kernel too, with the slots that it gets. */
+static bool calls_with_room(struct interp *interp, struct function *function, const struct value *arguments) {
+  return has_kernel_parameters(interp, function, arguments) && function->result->kind == TYPE_VOID &&
+         !function->is_device && interp_is_program(interp, function) && !touches_pointers(function) &&
+         !interp_reaches_collective(function);
 }
 
 static bool find_kernel(struct syntax *node, void *data) {
@@ -81,12 +105,14 @@ static void bind(struct interp *interp, const struct frame *frame, const struct 
                                             .type = parameter->type,
                                             .size = parameter->type->size};
   interp->states[object] = (struct state){.value = value_convert(value, parameter->type)};
-  interp->states[object].written = ranges_add(interp->memory, NULL, 0, parameter->type->size);
+  interp->states[object].written = interp_all_bytes(interp, parameter->type->size);
 }
 
 static struct value run_body(struct interp *interp, struct function *function, struct frame *frame) {
   struct frame *caller = interp->frame;
   bool was_in_step_path = interp->in_step_path;
+  frame->caller = caller;
+  function->role->is_followed = true;
   interp->frame = frame;
   interp->in_step_path = function->role->in_step_path;
   interp->depth++;
@@ -166,6 +192,7 @@ static struct value call_inline(struct interp *interp, struct function *function
 
 static bool same_argument(const struct type *type, struct value a, struct value b) {
   if (type->kind == TYPE_ARRAY) return (a.object < 0) == (b.object < 0);
+  if (type->kind == TYPE_POINTER) return a.slot_size == b.slot_size;
   if (type->kind == TYPE_INTEGER) return a.low == b.low && a.high == b.high && a.origin == b.origin;
   return a.origin == b.origin && a.is_known == b.is_known && (!a.is_known || a.real == b.real);
 }
@@ -194,11 +221,11 @@ static void push_parameters(struct interp *interp, const struct function *functi
   for (int i = 0; i < function->n_parameters; i++) {
     const struct variable *parameter = function->parameters[i];
     const struct type *type = parameter->type;
-    bool array = type->kind == TYPE_ARRAY;
-    int64_t size = array ? type->count * type->element->size : 0;
+    bool array = type->kind == TYPE_ARRAY, room = is_room(parameter);
+    int64_t size = array ? type->count * type->element->size : room ? arguments[i].slot_size : 0;
     int object = interp_object(interp, OBJECT_PARAMETER, parameter, parameter->name, type, size);
     interp->states[object].content = contents[i];
-    inner[i] = array && arguments[i].object >= 0 ? interp_address(interp, object) : arguments[i];
+    inner[i] = (array || room) && arguments[i].object >= 0 ? interp_address(interp, object) : arguments[i];
     inner[i].linear = NULL;
   }
 }
@@ -215,7 +242,7 @@ static void check_extents(struct interp *interp, const struct function *function
     const struct state *state = &interp->states[first + i];
     const struct object *object = &interp->objects[first + i];
     const struct ranges *ranges = state->written != NULL ? state->written : state->exposed;
-    if (object->size <= 0 || ranges == NULL || state->by_data) continue;
+    if (object->size <= 0 || object->type->kind != TYPE_ARRAY || ranges == NULL || state->by_data) continue;
     int64_t from = ranges->items[0].from, to = ranges->items[ranges->count - 1].to;
     int64_t size = object->type->element->size;
     struct syntax definition = {.where = function->where};
@@ -225,6 +252,10 @@ static void check_extents(struct interp *interp, const struct function *function
                   state->written != NULL ? "writes" : "reads", (long long)(from / size), (long long)(to / size - 1),
                   object->name, (long long)object->type->count);
   }
+}
+
+static void *copy_of(struct interp *interp, const void *items, size_t size) {
+  return memcpy(arena_alloc(interp->memory, size), items, size);
 }
 
 static const struct summary *summarise(struct interp *interp, struct function *function, const struct value *arguments,
@@ -248,6 +279,14 @@ static const struct summary *summarise(struct interp *interp, struct function *f
   uint64_t guards = interp->guards;
   interp->guards = 0;
   interp->in_kernel = true;
+  struct sharing *sharing = arena_alloc(interp->memory, sizeof *sharing);
+  interp->sharing = sharing;
+  const int symbols = interp->symbols.count;
+  const struct arena_mark forms = arena_mark(interp->forms);
+  const bool has_open_races = interp->has_open_races;
+  const int rehearsals = interp->rehearsals;
+  interp->has_open_races = false;
+  interp->rehearsals = 0;
   interp->budget = 200000;
   call_inline(interp, function, inner);
   interp_end_rows(interp, function->body);
@@ -265,9 +304,20 @@ static const struct summary *summarise(struct interp *interp, struct function *f
     stored[i] = interp->states[first + i].stored;
     noalias[i] = interp->states[first + i].noalias;
   }
+  interp->symbols.count = symbols;
+  arena_release(interp->forms, forms);
+  interp->has_open_races = has_open_races;
+  interp->rehearsals = rehearsals;
   interp->n_objects = first;
   interp->n_kernels++;
-  struct summary summary = {function, arguments, contents, read, written, stored, noalias};
+  struct summary summary = {function,
+                            copy_of(interp, arguments, count * sizeof *arguments),
+                            copy_of(interp, contents, count * sizeof *contents),
+                            read,
+                            written,
+                            stored,
+                            noalias,
+                            sharing};
   if (interp->in_step_path) { /* no claims about what is called at the start alone */
     ARENA_PUSH(interp->memory, interp->summaries, summary);
     return &interp->summaries.items[interp->summaries.count - 1];
@@ -303,11 +353,35 @@ static void check_noalias(struct interp *interp, struct syntax *node, const stru
     }
 }
 
+/* Memory that is two parameters, one of which a region of the kernel writes: each of its iterations, or of its threads,
+ * must have the same part of both. */
+static void check_sharing(struct interp *interp, struct syntax *node, const struct summary *summary,
+                          const struct value *arguments) {
+  const struct function *function = summary->function;
+  for (int i = 0; i < function->n_parameters; i++)
+    for (int j = i + 1; j < function->n_parameters && summary->sharing->both[i] != 0; j++) {
+      const struct value a = arguments[i], b = arguments[j];
+      if ((summary->sharing->both[i] >> j & 1) == 0 || !interp_may_overlap(a, b)) continue;
+      const bool known = a.base_width == 0 && b.base_width == 0 && a.low == a.high && b.low == b.high;
+      if (known && !interp_region_races(summary->sharing, i, j, b.base + b.low - a.base - a.low)) continue;
+      interp_fail(interp, FAILURE_RACE, interp_imprecision(interp, a) == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node,
+                  0, "'%s' and '%s' of %s share %s, where other iterations or threads use one while it is written",
+                  function->parameters[i]->name, function->parameters[j]->name, function->name,
+                  interp_slot_name(interp, a));
+    }
+  for (int i = 0; i < summary->sharing->named.count; i++) {
+    const struct named_object named = summary->sharing->named.items[i];
+    if (arguments[named.parameter].object != named.object) continue;
+    interp_fail(interp, FAILURE_RACE, VERDICT_CANNOT_TELL, node, 0, "'%s' of %s is %s, which it also uses by its name",
+                function->parameters[named.parameter]->name, function->name, interp->objects[named.object].name);
+  }
+}
+
 /* The integers that a kernel left in a parameter; not known when it wrote a part alone. */
 static void set_stored(struct interp *interp, const struct type *type, struct value pointer,
                        const struct ranges *written, struct content stored) {
   int64_t missing;
-  if (type->element->kind != TYPE_INTEGER || pointer.object < 0) return;
+  if (type->element == NULL || type->element->kind != TYPE_INTEGER || pointer.object < 0) return;
   if (!ranges_cover(written, 0, pointer.slot_size, &missing)) stored.known = false;
   interp_set_content(interp, pointer, pointer.slot_size, stored);
 }
@@ -327,7 +401,7 @@ static bool shares_integers(const struct function *function, const struct value 
 
 static struct value call_kernel(struct interp *interp, struct syntax *node, struct function *function,
                                 const struct value *arguments) {
-  struct content *contents = arena_alloc(interp->memory, ((size_t)function->n_parameters + 1) * sizeof *contents);
+  struct content *contents = arena_alloc(interp->arguments, ((size_t)function->n_parameters + 1) * sizeof *contents);
   for (int i = 0; i < function->n_parameters; i++)
     if (has_integers(function, i) && !shares_integers(function, arguments, i))
       contents[i] = interp_content(interp, arguments[i]);
@@ -336,6 +410,7 @@ static struct value call_kernel(struct interp *interp, struct syntax *node, stru
   if (summary == NULL) summary = summarise(interp, function, arguments, contents);
   struct summary copy = *summary;
   check_noalias(interp, node, &copy, arguments);
+  check_sharing(interp, node, &copy, arguments);
   for (int i = 0; i < function->n_parameters; i++) apply_ranges(interp, node, i, arguments[i], copy.read[i], false);
   for (int i = 0; i < function->n_parameters; i++) {
     apply_ranges(interp, node, i, arguments[i], copy.written[i], true);
@@ -350,7 +425,8 @@ static struct value call_kernel(struct interp *interp, struct syntax *node, stru
 /* ---- All ---- */
 
 static struct value call_other(struct interp *interp, struct syntax *node) {
-  struct value *arguments = arena_alloc(interp->memory, ((size_t)node->n_parts + SPARE_ARGUMENTS) * sizeof *arguments);
+  struct value *arguments =
+      arena_alloc(interp->arguments, ((size_t)node->n_parts + SPARE_ARGUMENTS) * sizeof *arguments);
   for (int i = 1; i < node->n_parts; i++) arguments[i - 1] = interp_evaluate(interp, node->parts[i]);
   if (node->function == NULL || node->function->body != NULL) {
     interp_lose_track(interp, node, node->function == NULL ? "a call through a pointer" : "this call");
@@ -359,11 +435,11 @@ static struct value call_other(struct interp *interp, struct syntax *node) {
   return interp_external(interp, node, arguments, node->n_parts - 1);
 }
 
-void interp_run(struct interp *interp, struct function *function) {
-  call_inline(interp, function, NULL);
+void interp_run(struct interp *interp, struct function *function, const struct value *arguments) {
+  call_inline(interp, function, arguments);
 }
 
-struct value interp_call(struct interp *interp, struct syntax *node) {
+static struct value call(struct interp *interp, struct syntax *node) {
   struct function *function = node->function;
   if (function != NULL && function->role->elsewhere != NULL) function = function->role->elsewhere;
   bool reads_result =
@@ -372,7 +448,7 @@ struct value interp_call(struct interp *interp, struct syntax *node) {
                   (function->role->in_step_path || reads_result || interp_reaches_collective(function)) &&
                   interp->depth < DEEPEST_CALL;
   if (!followed) return call_other(interp, node);
-  struct value *arguments = arena_alloc(interp->memory, ((size_t)function->n_parameters + 1) * sizeof *arguments);
+  struct value *arguments = arena_alloc(interp->arguments, ((size_t)function->n_parameters + 1) * sizeof *arguments);
   bool was_in_step_path = interp->in_step_path;
   take_arguments(interp, node, function, arguments);
   uint64_t guards = interp->guards;
@@ -386,14 +462,26 @@ struct value interp_call(struct interp *interp, struct syntax *node) {
       if (arguments[i].kind == VALUE_POINTER) interp_check_address_space(interp, arguments[i], node->parts[i + 1]);
   }
   int64_t budget = interp->budget;
-  struct value result = interp_is_kernel(function) && !interp->in_kernel
-                            ? call_kernel(interp, node, function, arguments)
-                            : call_inline(interp, function, arguments);
+  interp->taking_step += function->role->is_root;
+  struct value result = value_of_type(function->result, 0);
+  const bool is_kernel = interp_is_kernel(function) || calls_with_room(interp, function, arguments);
+  if (is_kernel && !interp->in_kernel && interp->region == NULL)
+    result = call_kernel(interp, node, function, arguments);
+  else if (interp->region != NULL || !interp_call_again(interp, function, arguments))
+    result = call_inline(interp, function, arguments);
+  interp->taking_step -= function->role->is_root;
   interp->budget = budget;
   interp->kernel_base = kernel_base;
   interp->in_step_path = was_in_step_path;
   interp->guards = guards;
   bool is_step = interp->audit->root != NULL && strcmp(function->name, interp->audit->root) == 0;
   if (is_step) interp_require_none_in_flight(interp, function->where, "the step ends");
+  return result;
+}
+
+struct value interp_call(struct interp *interp, struct syntax *node) {
+  const struct arena_mark before = arena_mark(interp->arguments);
+  const struct value result = call(interp, node);
+  arena_release(interp->arguments, before);
   return result;
 }

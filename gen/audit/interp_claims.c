@@ -128,9 +128,18 @@ static const struct {
     [FAILURE_BOUNDS] = {"in-bounds", "Every access of the step path is inside its array."},
     [FAILURE_UNWRITTEN] = {"written-before-read", "A step reads nothing that it did not write before, but for the "
                                                   "weights and what is listed as state."},
-    [FAILURE_PARTIAL] = {"whole-arrays", "Every kernel works on each of its arrays up to the extent that it declares."},
+    [FAILURE_PARTIAL] = {"whole-arrays",
+                         "Every kernel works on each of its arrays up to the extent that it declares, and no "
+                         "jump, condition or choice leaves out a write."},
     [FAILURE_OVERLAP] = {"no-overlap", "No two buffers share memory while both are in use."},
+    [FAILURE_RACE] = {"no-race",
+                      "No two iterations of a loop that OpenMP divides among threads or lanes, and no two "
+                      "threads of a team between barriers, touch the same memory while one of them writes it."},
     [FAILURE_ALIGNMENT] = {"aligned", "Every access of the step path is aligned as its type requires."},
+    [FAILURE_OUTSIDE] = {"known-writes",
+                         "Outside of the step nothing writes the weights and what is listed as state, but "
+                         "the runtime, functions that exchange it among ranks, and the start, which "
+                         "sets states of one number."},
     [FAILURE_ADDRESS_SPACE] = {"address-spaces",
                                "The host does not touch the device's memory itself, nor a kernel the host's."},
     [FAILURE_OVERFLOW] = {"no-overflow",
@@ -186,7 +195,8 @@ static bool visit_loop(struct syntax *node, void *data) {
 static void claim_loops(struct interp *interp) {
   struct claim *claim =
       audit_claim(interp->audit, "bounded-loops",
-                  "Every loop of the step path is bounded by constants and the counters of loops around it.");
+                  "Every loop of the step path is bounded by constants and the counters of loops around it, and no "
+                  "counter wraps before its loop ends.");
   struct loop_check check = {.base = {.interp = interp, .claim = claim}};
   interp_step_path(&check.base, visit_loop);
   interp_add_failures(interp, claim, FAILURE_LOOP);
@@ -206,7 +216,12 @@ void interp_claims(struct interp *interp) {
     struct claim *claim = audit_claim(interp->audit, sentences[kind].id, sentences[kind].sentence);
     interp_add_failures(interp, claim, (enum failure_kind)kind);
     add_untracked(interp, claim, (enum failure_kind)kind);
-    if (interp->device != NULL)
+    if (kind == FAILURE_PARTIAL) interp_find_left_out(interp, claim);
+    if (kind == FAILURE_PARTIAL) interp_find_chosen(interp, claim);
+    if (kind == FAILURE_PARTIAL) interp_find_kept(interp, claim);
+    if (kind == FAILURE_RACE)
+      claim_evidence(interp->audit, claim, "%d regions, %d accesses", interp->n_regions, interp->n_listed);
+    else if (interp->device != NULL)
       claim_evidence(interp->audit, claim, "%d accesses, %d launches", interp->n_accesses,
                      interp->audit->device->n_launches);
     else

@@ -13,7 +13,7 @@ static int add_memory(struct interp *interp, const char *name) {
 
 static struct value give_memory(struct interp *interp, int object, int64_t bytes) {
   interp->objects[object].size = bytes;
-  interp->states[object].written = ranges_add(interp->memory, NULL, 0, bytes);
+  interp->states[object].written = interp_all_bytes(interp, bytes);
   return interp_address(interp, object);
 }
 
@@ -56,6 +56,10 @@ void interp_device_start(struct interp *interp) {
 
 bool interp_starts_launch(const struct interp *interp, const struct variable *counter) {
   return interp->device != NULL && counter == interp->audit->device->index[INDEX_BLOCK][INDEX_AXES - 1];
+}
+
+bool interp_is_mirror(const struct interp *interp, int object) {
+  return interp->device != NULL && interp->device->mirror == object;
 }
 
 struct value interp_mirror(struct interp *interp, int64_t bytes) {
@@ -104,6 +108,20 @@ static struct value give_device_arena(const struct call *call) {
   struct interp *interp = call->interp;
   interp->objects[interp->arena_object].size = planned(interp, "arena_bytes");
   return interp_address(interp, interp->arena_object);
+}
+
+/* The same memory of the host, of which these bytes are pinned. */
+static struct value pin(const struct call *call) {
+  struct value at = call->arguments[0];
+  const int64_t bytes = external_max(call, 1);
+  if (at.kind != VALUE_POINTER || at.object < 0 || at.low != at.high) return value_unknown_pointer(ORIGIN_CONFIG);
+  check_address_space(call, 0, false);
+  external_touch(call, 0, bytes, false);
+  at.base += at.low;
+  at.slot_size = bytes;
+  at.low = at.high = 0;
+  at.path = NULL;
+  return at;
 }
 
 static struct value give_stream(const struct call *call) {
@@ -218,7 +236,7 @@ static struct function *recorded_in(const struct call *call) {
 static void run_recorded(const struct call *call, struct function *function) {
   struct interp *interp = call->interp;
   struct in_flight outer = interp->in_flight;
-  interp_run(interp, function);
+  interp_run(interp, function, NULL);
   const struct transfer *other;
   if (!in_flight_same(&interp->in_flight, &outer, &other))
     interp_require_none_in_flight(interp, call->node->where, "recorded work ends");
@@ -324,6 +342,7 @@ static const struct {
 } models[] = {
     {"accel_gpu_open", open_device},
     {"accel_gpu_arena", give_device_arena},
+    {"accel_gpu_pin", pin},
     {"accel_gpu_stream", give_stream},
     {"accel_gpu_zero", zero_bytes},
     {"accel_gpu_copy", copy_on_device},

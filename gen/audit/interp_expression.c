@@ -1,5 +1,5 @@
 /* Expressions. */
-#include "gen/audit/interp.h"
+#include "gen/audit/interp_region.h"
 
 struct note *interp_note(struct interp *interp, struct syntax *node) {
   if (node->note == NULL) node->note = arena_alloc(interp->memory, sizeof *node->note);
@@ -9,7 +9,9 @@ struct note *interp_note(struct interp *interp, struct syntax *node) {
 void interp_note_choice(struct interp *interp, struct syntax *node, struct value condition) {
   struct note *note = interp_note(interp, node);
   note->seen = true;
-  if (value_truth(condition) < 0) note->origin |= condition.origin;
+  if (value_truth(condition) >= 0) return;
+  note->origin |= condition.origin;
+  note->is_undecided = true;
 }
 
 uint64_t interp_guard(struct value condition) {
@@ -55,6 +57,7 @@ static struct value evaluate_arithmetic(struct interp *interp, struct syntax *no
                   imprecision == 0 ? "'%s' leaves the range of its type" : "'%s' may leave the range of its type",
                   interp_spell(interp, node));
     interp_linear_binary(interp, operation, a, b, &value);
+    interp_region_binary(interp, operation, a, b, type, &value);
     return value;
   }
   bool equality = operation == OPERATOR_EQUAL || operation == OPERATOR_NOT_EQUAL;
@@ -172,6 +175,7 @@ static bool find_clamp(struct interp *interp, struct syntax *node, int64_t *most
 static struct value extreme_of(struct value a, struct value b, bool least) {
   struct value value = a;
   value.linear = NULL;
+  value.form = NULL;
   value.low = (b.low < a.low) == least ? b.low : a.low;
   value.high = (b.high < a.high) == least ? b.high : a.high;
   value.origin |= b.origin;
@@ -210,6 +214,7 @@ static struct value evaluate_select(struct interp *interp, struct syntax *node) 
   if (value.kind == VALUE_INTEGER && find_clamp(interp, node, &most)) {
     value.low = 0;
     value.high = most;
+    value.form = NULL;
     value.blame |= BLAME_ALWAYS;
   }
   value.origin |= condition.origin;

@@ -3,6 +3,7 @@
 
 #include "gen/audit/externals.h"
 #include "gen/audit/interp_external.h"
+#include "gen/audit/interp_region.h"
 
 /* ---- Accesses ---- */
 
@@ -313,6 +314,11 @@ static struct value generation_window(const struct call *call) {
   return value_integer(-1, length - 1);
 }
 
+static struct value generation_source(const struct call *call) {
+  external_touch(call, 1, bounded_multiply(external_max(call, 2), 4), true);
+  return value_number(0);
+}
+
 static struct value generation_positions(const struct call *call) {
   int64_t length = external_max(call, 1), most = external_max(call, 2);
   fill_integers(call, 3, most, 0, "vocabulary");
@@ -368,6 +374,7 @@ static const struct {
     {"accel_load_masked", load_masked},
     {"accel_load_documents", load_documents},
     {"accel_load_input", load_input},
+    {"accel_generation_source", generation_source},
     {"accel_generation_window", generation_window},
     {"accel_generation_positions", generation_positions},
 };
@@ -402,12 +409,14 @@ static struct value call_unknown(const struct call *call) {
 
 struct value interp_external(struct interp *interp, struct syntax *node, const struct value *arguments, int count) {
   struct call call = {interp, node, arguments, count, 0};
+  interp_record_external(interp, node, arguments, count);
   for (int i = 0; i < count; i++)
     if (arguments[i].kind == VALUE_INTEGER && arguments[i].low != arguments[i].high)
       call.imprecision |= arguments[i].loops;
   for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
     if (strcmp(models[i].name, node->function->name) == 0) return models[i].run(&call);
   struct value result;
+  if (interp_region_thread(interp, node, &result)) return result;
   if (interp_transfer_external(&call, &result) || interp_exchange_external(&call, &result) ||
       interp_device_external(&call, &result))
     return result;

@@ -1,6 +1,7 @@
 /* Integers and pointers that are linear in an element of an array of starts: the rows of a group begin at one element
  * and end at the next, so that what a call reaches from the first of them is bounded by the end of the last group. */
 #include "gen/audit/interp_external.h"
+#include "gen/audit/interp_region.h"
 
 __extension__ typedef __int128 wide;
 
@@ -157,5 +158,9 @@ void external_touch_rows(const struct call *call, int which, struct matrix matri
     if (matrix.columns != matrix.step) bytes.end = -1;
     if (external_touch_linear(call, which, &bytes, is_write)) return;
   }
+  if (matrix.rows.kind == VALUE_INTEGER)
+    interp_region_rows(call->interp, matrix.rows.high, bounded_multiply(matrix.step, matrix.size),
+                       matrix.rows.low == matrix.rows.high);
   external_touch(call, which, external_matrix_bytes(matrix), is_write);
+  interp_region_rows(call->interp, 0, 0, false);
 }

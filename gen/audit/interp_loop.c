@@ -1,7 +1,7 @@
 /* Loops: the number of their iterations, and their bodies for all iterations at once. */
 #include <string.h>
 
-#include "gen/audit/interp_loop.h"
+#include "gen/audit/interp_region.h"
 
 /* ---- Loops that are unrolled ---- */
 
@@ -76,6 +76,10 @@ struct iteration_space {
   uint64_t inherited; /* loops that its start and its bound depend on */
   uint64_t blame;     /* loops that make its start or its bound a range */
   int64_t start, step, count;
+  struct value first; /* the counter before the loop */
+  int64_t by;         /* what an iteration adds to it */
+  int64_t distance;   /* the most iterations from one `first` on */
+  bool is_exact;      /* the iterations are these, and no fewer */
   struct syntax *more;
   const struct value *assigned; /* of the integers that the body assigns, at the start of each iteration; NULL: any */
 };
@@ -118,6 +122,9 @@ static void run_iterations(struct interp *interp, const struct iteration_space *
   struct value value = value_integer(a < b ? a : b, a < b ? b : a);
   value.loops = space->inherited | (count > 1 ? space->bit : 0);
   value.blame = space->blame;
+  const bool moves = space->first.low != space->first.high; /* where an iteration is the first one differs */
+  value.form = interp_region_counter(interp, space->loop, space->first, interp->objects[space->object].variable,
+                                     space->by, moves ? 0 : first, moves ? space->distance : count, space->is_exact);
   interp->states[space->object].value = value;
   interp->open[interp->n_loops - 1] = (struct open_loop){.counter = interp->objects[space->object].variable,
                                                          .count = count,
@@ -142,7 +149,7 @@ static void run_iterations(struct interp *interp, const struct iteration_space *
   }
   for (int i = pending; i < interp->pending.count && !helps && count > 1; i++)
     helps = halving_helps(interp, space, interp->pending.items[i].loops) && interp_reads_unwritten(interp, i);
-  bool again = helps && halves && count > 1 && interp->budget >= 0;
+  bool again = helps && halves && count > 1 && interp->budget >= 0 && interp->region == NULL;
   if (again)
     interp_restore(interp, before, objects);
   else
@@ -151,9 +158,11 @@ static void run_iterations(struct interp *interp, const struct iteration_space *
   if (!again) return;
   interp->failures.count = failures;
   interp->pending.count = pending;
+  interp->rehearsals++;
   run_iterations(interp, space, first, count / 2, true);
   int found = interp->failures.count;
   run_iterations(interp, space, first + count / 2, count - count / 2, found == failures);
+  interp->rehearsals--;
   if (found > failures) interp->failures.count = found; /* one iteration that fails is enough */
 }
 
@@ -166,7 +175,9 @@ static const struct value *find_fixpoint(struct interp *interp, struct iteration
   for (int round = 0; round < 3 && !stable; round++) {
     struct state *before = interp_save(interp);
     space->assigned = values;
+    interp->rehearsals++;
     run_iterations(interp, space, 0, count, false);
+    interp->rehearsals--;
     stable = interp_widen_assigned(space->note, values, interp_assigned_values(interp, space->note));
     interp_restore(interp, before, objects);
     interp_drop(interp, before);
@@ -180,10 +191,20 @@ static const struct value *find_fixpoint(struct interp *interp, struct iteration
 struct extent {
   struct value start, bound;
   int64_t iterations; /* at most; -1: not bounded */
+  bool wraps;         /* the counter leaves its type before the condition is false */
 };
 
+/* Whether the counter, a step after the last value that its condition lets pass, is no number of its type. */
+static bool leaves_type(const struct type *type, int64_t after) {
+  if (type->kind != TYPE_INTEGER || type->size < 1 || type->size > 8) return true;
+  if (!type->is_signed && after < 0) return true;
+  if (type->size == 8) return false;
+  const int bits = (int)type->size * 8 - type->is_signed;
+  return after >= (int64_t)1 << bits || after < -((int64_t)1 << bits);
+}
+
 static struct extent measure(struct interp *interp, const struct counting *counting, int object) {
-  struct extent extent = {interp->states[object].value, interp_evaluate(interp, counting->bound), -1};
+  struct extent extent = {interp->states[object].value, interp_evaluate(interp, counting->bound), -1, false};
   if (extent.start.kind != VALUE_INTEGER || extent.bound.kind != VALUE_INTEGER) return extent;
   bool up = counting->step > 0;
   int64_t limit = interp_last_value(counting, up ? extent.bound.high : extent.bound.low);
@@ -195,6 +216,10 @@ static struct extent measure(struct interp *interp, const struct counting *count
   if (open && (start >= INT32_MAX - 4096 || start <= INT32_MIN + 4096)) return extent;
   int64_t distance = up ? limit - start : start - limit, step = up ? counting->step : -counting->step;
   extent.iterations = distance < 0 ? 0 : distance / step + 1;
+  bool exact = extent.start.low == extent.start.high && extent.bound.low == extent.bound.high;
+  int64_t last = exact ? start + (extent.iterations - 1) * counting->step : limit;
+  extent.wraps = extent.iterations > 0 && counting->more == NULL && counting->operation != OPERATOR_NOT_EQUAL &&
+                 leaves_type(counting->counter->type, bounded_add(last, counting->step));
   return extent;
 }
 
@@ -202,6 +227,7 @@ static struct extent measure(struct interp *interp, const struct counting *count
 static struct value value_after(const struct counting *counting, const struct extent *extent) {
   struct value value = extent->start;
   value.linear = NULL;
+  value.form = NULL;
   bool exact =
       extent->start.low == extent->start.high && extent->bound.low == extent->bound.high && counting->more == NULL;
   bool up = counting->step > 0;
@@ -300,6 +326,10 @@ static struct iteration_space space_of(const struct interp *interp, struct synta
                                   .start = extent->start.low,
                                   .step = counting->step,
                                   .count = extent->iterations,
+                                  .first = extent->start,
+                                  .by = counting->step,
+                                  .distance = extent->iterations,
+                                  .is_exact = is_exact(extent) && counting->more == NULL,
                                   .more = counting->more};
   if (extent->start.low == extent->start.high) return space;
   const bool up = counting->step > 0;
@@ -308,6 +338,31 @@ static struct iteration_space space_of(const struct interp *interp, struct synta
   space.count = up ? interp_last_value(counting, extent->bound.high) - space.start + 1
                    : space.start - interp_last_value(counting, extent->bound.low) + 1;
   return space;
+}
+
+/* How many iterations there are from any first one to the bound that goes with it, by the forms of both. */
+static void measure_distance(struct interp *interp, const struct counting *counting, const struct extent *extent,
+                             struct iteration_space *space) {
+  const bool up = counting->step > 0;
+  int64_t last = up ? interp_region_distance(interp, extent->start, extent->bound)
+                    : interp_region_distance(interp, extent->bound, extent->start);
+  if (last == VALUE_MAX) return;
+  last = bounded_add(last, up ? -counting->added : counting->added);
+  const bool is_open = counting->operation != OPERATOR_LESS_EQUAL && counting->operation != OPERATOR_GREATER_EQUAL;
+  const int64_t size = up ? counting->step : -counting->step,
+                most = last - is_open < 0 ? 0 : (last - is_open) / size + 1;
+  if (most < space->distance) space->distance = most;
+  if (interp->region != NULL && extent->start.low == extent->start.high && most < space->count) space->count = most;
+}
+
+/* Of a listed region, where less does not decide, the last iterations are followed singly. */
+static void run_all(struct interp *interp, const struct iteration_space *space) {
+  const bool from_one = space->first.low == space->first.high;
+  const int64_t single = from_one ? interp_region_single(interp, space->loop, space->count) : 0;
+  if (space->count > single) run_iterations(interp, space, 0, space->count - single, true);
+  if (single > 1) interp->region->parts *= single;
+  for (int64_t i = space->count - single; i < space->count; i++) run_iterations(interp, space, i, 1, true);
+  if (single > 1) interp->region->parts /= single;
 }
 
 static void run_counting(struct interp *interp, struct syntax *loop, struct note *note,
@@ -320,8 +375,12 @@ static void run_counting(struct interp *interp, struct syntax *loop, struct note
     run_uncounted(interp, loop, note, counting, &extent);
     return;
   }
+  if (extent.wraps)
+    interp_fail(interp, FAILURE_LOOP, VERDICT_BROKEN, loop, 0, "the counter '%s' wraps before this loop in '%s' ends",
+                counting->counter->name, interp->frame->function->name);
   if (extent.iterations > note->iterations) note->iterations = extent.iterations;
   struct iteration_space space = space_of(interp, loop, note, object, counting, &extent);
+  measure_distance(interp, counting, &extent, &space);
   const struct grouping *starts = NULL;
   int summed = counting->step == 1 && is_exact(&extent) && counting->more == NULL
                    ? interp_sums_counts(interp, loop, counting->counter, extent.start.low, space.count, &starts)
@@ -331,7 +390,7 @@ static void run_counting(struct interp *interp, struct syntax *loop, struct note
   interp->guards |= space.blame;
   if (space.count > 0 && interp_carries_integers(loop, note, counting->counter))
     space.assigned = find_fixpoint(interp, &space, space.count);
-  if (space.count > 0) run_iterations(interp, &space, 0, space.count, true);
+  if (space.count > 0) run_all(interp, &space);
   interp->guards = guards;
   interp->n_loops--;
   interp_take_assigned(interp, note, counting->counter, space.assigned);
@@ -368,6 +427,8 @@ static enum flow run_loop(struct interp *interp, struct syntax *node) {
   struct note *note = interp_note(interp, node);
   note->seen = true;
   if (interp->depth == 0) interp->starts = false;
+  /* The runtime's headers have loops that fill tables. */
+  if (interp->taking_step == 0 && interp_is_own(interp, node->where)) interp->has_looped = true;
   interp_find_assigned(interp, node, note);
   enum flow flow = FLOW_NEXT;
   if (node->kind == SYNTAX_FOR && node->parts[0] != NULL) interp_statement(interp, node->parts[0]);
@@ -384,7 +445,10 @@ static enum flow run_loop(struct interp *interp, struct syntax *node) {
     return FLOW_NEXT;
   }
   bool every = interp->n_loops == 0 && !interp->in_kernel && is_unrolled(interp, node);
-  if (every || !counts || assigns_pointer(note) || takes_pointers(node, note)) {
+  const bool divided = interp_region_divides(interp, node), unrolls = interp_region_unrolls(interp, node);
+  const bool varies = !counts || assigns_pointer(note) || takes_pointers(node, note);
+  every = every || unrolls;
+  if ((every || varies) && !divided) {
     int failures = interp->failures.count, pending = interp->pending.count, objects = interp->n_objects;
     struct state *before = interp_save(interp);
     int64_t iterations = unroll(interp, node, every ? MAX_UNROLLED : MAX_UNROLLED_SMALL, &flow);
@@ -396,7 +460,9 @@ static enum flow run_loop(struct interp *interp, struct syntax *node) {
     }
     interp->failures.count = failures;
     interp->pending.count = pending;
+    if (unrolls) interp_region_lost(interp, node, "a loop in which threads share something out");
   }
+  if (divided && !counts) interp_region_lost(interp, node, "a loop that does not count");
   if (counts) {
     run_counting(interp, node, note, &counting);
   } else {

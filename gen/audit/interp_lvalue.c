@@ -1,5 +1,5 @@
 /* Lvalues: what an lvalue names, as a pointer into an object. */
-#include "gen/audit/interp.h"
+#include "gen/audit/interp_region.h"
 
 static const struct path *extend(struct interp *interp, struct value at, const struct type *record, int64_t which) {
   if (at.object < 0 || interp->objects[at.object].kind != OBJECT_ARENA) return at.path;
@@ -9,10 +9,12 @@ static const struct path *extend(struct interp *interp, struct value at, const s
 }
 
 /* The part of an lvalue at `offset` is a slot of its own: nothing of it reaches into its neighbours. Variables of a
- * function stay whole, as rows of their arrays are read across. */
+ * function stay whole, as rows of their arrays are read across; the host's arena is none of them. */
 static struct value enter_slot(struct interp *interp, struct value at, int64_t offset, int64_t size) {
   at.linear = NULL;
-  if (at.object >= 0 && interp->objects[at.object].kind == OBJECT_LOCAL) {
+  at.form = interp_region_offset(interp, at, offset);
+  bool is_variable = at.object >= 0 && interp->objects[at.object].kind == OBJECT_LOCAL;
+  if (is_variable && !interp_is_mirror(interp, at.object)) {
     at.low = bounded_add(at.low, offset);
     at.high = bounded_add(at.high, offset);
     return at;
@@ -31,6 +33,7 @@ struct value interp_move(struct interp *interp, struct value at, struct value in
   if (index.kind != VALUE_INTEGER) return value_unknown_pointer(at.origin | ORIGIN_DATA);
   if (at.object < 0) return value_unknown_pointer(at.origin);
   at.linear = interp_linear_moved(interp, at, index, size, sign);
+  at.form = interp_region_moved(interp, at, index, sign * size);
   int64_t a = bounded_multiply(index.low, sign * size), b = bounded_multiply(index.high, sign * size);
   at.low = bounded_add(at.low, a < b ? a : b);
   at.high = bounded_add(at.high, a < b ? b : a);

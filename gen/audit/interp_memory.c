@@ -1,10 +1,12 @@
 /* Accesses to objects. */
-#include "gen/audit/interp.h"
+#include "gen/audit/interp_region.h"
 
 /* ---- The arena ---- */
 
-static void apply(struct interp *interp, const struct pending_access *access) {
+void interp_apply(struct interp *interp, const struct pending_access *access) {
+  interp_record_access(interp, access);
   if (access->is_write) {
+    interp_note_update(interp, access);
     map_write(interp->memory, &interp->map, access->from, access->to, access->path);
     return;
   }
@@ -56,7 +58,7 @@ static void apply_stored(struct interp *interp) {
 
 void interp_flush(struct interp *interp) {
   if (interp->n_loops > 0) return;
-  for (int i = 0; i < interp->pending.count; i++) apply(interp, &interp->pending.items[i]);
+  for (int i = 0; i < interp->pending.count; i++) interp_apply(interp, &interp->pending.items[i]);
   interp->pending.count = 0;
   apply_stored(interp);
 }
@@ -81,9 +83,10 @@ static void touch_arena(struct interp *interp, struct value pointer, int64_t fro
                         const struct syntax *node) {
   int64_t width = pointer.high - pointer.low + pointer.base_width; /* without it, the bytes of one access */
   int64_t certain = interp_imprecision(interp, pointer) == 0 ? to - from - width : 0;
-  struct pending_access access = {is_write, certain, from, to, pointer.path, node, pointer.loops | pointer.blame};
+  struct pending_access access = {
+      is_write, certain, from, to, pointer.path, node, pointer.loops | pointer.blame, pointer.blame == 0};
   if (interp->n_loops == 0) {
-    apply(interp, &access);
+    interp_apply(interp, &access);
     return;
   }
   for (int i = interp->pending.count - 1; i >= 0 && i >= interp->pending.count - 8; i--) {
@@ -174,8 +177,8 @@ static void take_incoming(struct interp *interp, const struct object *object, st
   state->has_stored = true;
 }
 
-/* The same for the arena. */
-static void widen_contents(struct interp *interp, int64_t from, int64_t to) {
+void interp_widen_contents(struct interp *interp, int64_t from, int64_t to) {
+  if (interp->incoming.known) interp_spoil_record(interp);
   struct map *map = &interp->map;
   for (int i = 0; i < map->n_contents; i++) {
     struct map_content *item = &map->contents[i];
@@ -187,12 +190,21 @@ static void widen_contents(struct interp *interp, int64_t from, int64_t to) {
   }
 }
 
+static void mark_set(struct interp *interp, int which) {
+  struct object *object = &interp->objects[which];
+  bool lasts = object->kind == OBJECT_STATIC || object->kind == OBJECT_ARENA;
+  if (!interp->in_step_path) return;
+  const bool points = object->type != NULL && object->type->kind == TYPE_POINTER;
+  if (lasts && (!object->is_set_by_steps || points)) interp_spoil_record(interp);
+  object->is_set_by_steps = true;
+}
+
 static void write_object(struct interp *interp, struct value at, int64_t from, int64_t to, const struct syntax *node) {
   struct object *object = &interp->objects[at.object];
   struct state *state = &interp->states[at.object];
   if (object->kind == OBJECT_ARENA) {
     touch_arena(interp, at, from, to, true, node);
-    widen_contents(interp, from, to);
+    interp_widen_contents(interp, from, to);
   } else {
     bool sorts = state->content.grouping != NULL && state->content.grouping->kind == GROUPING_CURSORS;
     if (sorts || (interp->in_kernel && at.object == interp->sorted_index))
@@ -203,15 +215,30 @@ static void write_object(struct interp *interp, struct value at, int64_t from, i
     state->value.fields = NULL; /* interp_store sets what is known of it again */
     if (object->type != NULL && is_scalar(object->type)) state->value = value_of_type(object->type, ORIGIN_DATA);
   }
-  if (interp->in_step_path) object->is_set_by_steps = true;
+  mark_set(interp, at.object);
+}
+
+/* In a region whose accesses are listed, what is written is none of the state: that is known from elsewhere. */
+static bool list_access(struct interp *interp, struct value at, int64_t size, bool is_write,
+                        const struct syntax *node) {
+  interp_region_access(interp, at, size, is_write, node);
+  if (at.object < 0) return false;
+  const int64_t from = at.base + at.low, to = at.base + at.base_width + at.high + size;
+  if (is_write && interp->objects[at.object].kind == OBJECT_ARENA)
+    interp_widen_contents(interp, from, to);
+  else if (is_write)
+    take_incoming(interp, &interp->objects[at.object], &interp->states[at.object]);
+  return at.slot_size >= 0 && at.low >= 0 && bounded_add(at.high, size) <= at.slot_size;
 }
 
 bool interp_access(struct interp *interp, struct value at, int64_t size, bool is_write, const struct syntax *node) {
+  if (interp->region != NULL) return list_access(interp, at, size, is_write, node);
   interp->n_accesses++;
   bool good = at.object >= 0 && at.slot_size >= 0 && at.low >= 0 && bounded_add(at.high, size) <= at.slot_size;
   if (!good) {
     if (is_write && at.object < 0 && (at.origin & ORIGIN_REPORTED) == 0) interp_unknown_write(interp);
     fail_bounds(interp, at, size, node);
+    if (is_write) interp_fail_outside(interp, at, node);
     if (at.object < 0 || at.slot_size < size || at.low > at.slot_size - size || at.high < 0) return false;
     if (at.low < 0) at.low = 0; /* what is inside is accessed all the same */
     if (at.high > at.slot_size - size) at.high = at.slot_size - size;
@@ -219,6 +246,7 @@ bool interp_access(struct interp *interp, struct value at, int64_t size, bool is
   int64_t from = at.base + at.low, to = at.base + at.base_width + at.high + size;
   if ((at.origin & ORIGIN_DATA) != 0) interp->states[at.object].by_data = true;
   interp_check_race(interp, at, from, to, is_write, node);
+  if (is_write && at.object == interp->arena_object) interp_check_outside(interp, from, to, node);
   if (is_write)
     write_object(interp, at, from, to, node);
   else
@@ -231,6 +259,7 @@ bool interp_access(struct interp *interp, struct value at, int64_t size, bool is
 void interp_set_content(struct interp *interp, struct value at, int64_t size, struct content content) {
   if (at.object < 0) return;
   const struct object *object = &interp->objects[at.object];
+  if (object->kind == OBJECT_ARENA || object->kind == OBJECT_STATIC) interp_spoil_record(interp);
   if (object->kind != OBJECT_ARENA) {
     struct state *state = &interp->states[at.object];
     bool part = (object->kind == OBJECT_STATIC || object->kind == OBJECT_PARAMETER) &&
@@ -285,14 +314,17 @@ static struct value load_static(struct interp *interp, struct lvalue lvalue, con
   if (object->variable->is_constant && object->variable->initial != NULL)
     return interp_constant(interp, lvalue, origin_of_choice(lvalue.at.origin));
   struct value value = value_of_type(lvalue.type, origin);
-  if (!element && interp_set_once(interp, lvalue.at.object, &value))
-    value.origin = value.origin == ORIGIN_STAGE ? 0 : origin; /* a constant of the stage that is followed */
+  const bool once = !element && interp_set_once(interp, lvalue.at.object, &value);
+  if (once) interp_record_number(interp, lvalue.at.object, value);
+  if (once) value.origin = value.origin == ORIGIN_STAGE ? 0 : origin; /* a constant of the stage that is followed */
+  if (!once && !element) interp_spoil_record(interp);
   return value;
 }
 
 /* The ends of a range stand for what is between: pointers move by whole elements. */
 static void check_alignment(struct interp *interp, struct lvalue lvalue, const struct syntax *node) {
   int64_t needed = lvalue.type->alignment;
+  interp_record_alignment(interp, needed);
   if (needed <= 1 || lvalue.at.object < 0 || interp->objects[lvalue.at.object].type == NULL) return;
   if (lvalue.at.low < 0 || bounded_add(lvalue.at.high, lvalue.type->size) > lvalue.at.slot_size)
     return; /* reported already */
@@ -355,6 +387,7 @@ static bool any_of_members(const struct interp *interp, struct lvalue lvalue, st
   }
   any->path = NULL;
   any->linear = NULL;
+  any->form = NULL;
   any->loops |= lvalue.at.loops;
   any->blame |= lvalue.at.blame;
   return true;
@@ -369,7 +402,12 @@ struct value interp_load(struct interp *interp, struct lvalue lvalue, const stru
     struct state *state = &interp->states[lvalue.at.object];
     struct value value = state->value;
     int64_t missing;
-    if (object->kind == OBJECT_STATIC && value.kind != VALUE_POINTER) return load_static(interp, lvalue, node);
+    if (object->kind == OBJECT_STATIC && value.kind != VALUE_POINTER) {
+      interp_region_scalar(interp, lvalue, false, node);
+      return interp_region_shared(interp, lvalue.at.object, load_static(interp, lvalue, node));
+    }
+    if (object->kind == OBJECT_STATIC) interp_spoil_record(interp);
+    interp_region_scalar(interp, lvalue, false, node);
     bool local = object->kind == OBJECT_LOCAL;
     bool written = value.kind != VALUE_NOTHING && (!local || ranges_cover(state->written, 0, object->size, &missing));
     if (!written && local) fail_unwritten(interp, node, 0, -1, lvalue.at.object);
@@ -395,7 +433,7 @@ struct value interp_load(struct interp *interp, struct lvalue lvalue, const stru
         lvalue.at.low == lvalue.at.high && lvalue.type->size == 4)
       value.linear = interp_linear_element(interp, content.grouping, lvalue.at.low);
   }
-  return value;
+  return interp_region_loaded(interp, value);
 }
 
 /* Updates what is known of a local record after a write to it. */
@@ -413,9 +451,10 @@ static void update_fields(struct interp *interp, struct lvalue lvalue, const str
 void interp_store(struct interp *interp, struct lvalue lvalue, struct value value, const struct syntax *node) {
   interp_check_address_space(interp, lvalue.at, node);
   if (is_whole_scalar(interp, lvalue)) {
+    interp_region_scalar(interp, lvalue, true, node);
     interp->states[lvalue.at.object].value = value_convert(value, lvalue.type);
-    interp->states[lvalue.at.object].written = ranges_add(interp->memory, NULL, 0, lvalue.type->size);
-    if (interp->in_step_path) interp->objects[lvalue.at.object].is_set_by_steps = true;
+    interp->states[lvalue.at.object].written = interp_all_bytes(interp, lvalue.type->size);
+    mark_set(interp, lvalue.at.object);
     return;
   }
   if (lvalue.type->size <= 0) return;

@@ -1,13 +1,16 @@
 /* Messages of the interpreter: failures, and the names of slots and expressions in them. */
 #include <stdarg.h>
 
-#include "gen/audit/interp.h"
+#include <string.h>
+
+#include "gen/audit/interp_region.h"
 #include "gen/base/text.h"
 
 void interp_fail(struct interp *interp, enum failure_kind kind, enum verdict verdict, const struct syntax *node,
                  uint64_t loops, const char *format, ...) {
-  if (!interp->in_step_path && kind != FAILURE_COLLECTIVE && kind != FAILURE_DEADLOCK && kind != FAILURE_TRANSFER)
-    return;
+  bool everywhere = kind == FAILURE_RACE || kind == FAILURE_COLLECTIVE || kind == FAILURE_DEADLOCK ||
+                    kind == FAILURE_TRANSFER || kind == FAILURE_OUTSIDE;
+  if ((!interp->in_step_path && !everywhere) || interp->region != NULL) return;
   va_list args;
   va_start(args, format);
   struct failure failure = {kind, verdict, node->where, arena_vprintf(interp->memory, format, args), loops};
@@ -16,6 +19,10 @@ void interp_fail(struct interp *interp, enum failure_kind kind, enum verdict ver
 }
 
 void interp_lose_track(struct interp *interp, const struct syntax *node, const char *what) {
+  if (interp->region != NULL) {
+    interp_region_lost(interp, node, what);
+    return;
+  }
   interp_unknown_write(interp);
   if (!interp->in_step_path) return;
   if (interp->untracked == NULL) interp->untracked = node;
@@ -105,6 +112,10 @@ static void spell(struct text *text, const struct syntax *node, int depth) {
   default:
     text_puts(text, "...");
   }
+}
+
+bool interp_is_own(const struct interp *interp, struct location where) {
+  return strcmp(where.file, interp->tree->file) == 0;
 }
 
 const char *interp_spell(struct interp *interp, const struct syntax *node) {

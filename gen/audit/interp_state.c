@@ -33,6 +33,13 @@ struct value interp_address(const struct interp *interp, int object) {
   return value;
 }
 
+const struct ranges *interp_all_bytes(struct interp *interp, int64_t size) {
+  if (size <= 0) return NULL;
+  const struct ranges **known = &interp->all_bytes[size % SIZES];
+  if (*known == NULL || (*known)->items[0].to != size) *known = ranges_add(interp->memory, NULL, 0, size);
+  return *known;
+}
+
 struct snapshot {
   struct snapshot *next; /* the one given back before */
   int capacity;
@@ -78,6 +85,7 @@ struct content content_join(struct content a, struct content b) {
 
 void interp_unknown_write(struct interp *interp) {
   interp->has_unknown_write = true;
+  interp_spoil_record(interp);
   interp->map.n_contents = 0;
   for (int i = 0; i < interp->n_objects; i++) interp->states[i].content.known = false;
 }
@@ -88,12 +96,29 @@ static const struct ranges *add_all(struct arena *arena, const struct ranges *se
   return set;
 }
 
+static bool same_path(const struct path *a, const struct path *b) {
+  for (; a != b; a = a->parent, b = b->parent)
+    if (a == NULL || b == NULL || a->record != b->record || a->member != b->member || a->index != b->index)
+      return false;
+  return true;
+}
+
+/* Pointers to one place are the same, whenever either was made. */
+static bool same_value(const struct value *a, const struct value *b) {
+  if (a->kind != b->kind || a->origin != b->origin || a->blame != b->blame || a->loops != b->loops) return false;
+  if (a->low != b->low || a->high != b->high || a->step != b->step || a->fields != b->fields) return false;
+  if (a->is_known != b->is_known || memcmp(&a->real, &b->real, sizeof a->real) != 0) return false;
+  return a->object == b->object && a->base == b->base && a->slot_size == b->slot_size &&
+         a->base_width == b->base_width && a->linear == b->linear && form_equal(a->form, b->form) &&
+         same_path(a->path, b->path);
+}
+
 void interp_join(struct interp *interp, const struct state *other, int count, struct value condition) {
   bool either = condition.loops == 0;
   interp_agree(interp, &snapshot_of(other)->in_flight);
   for (int i = 0; i < count; i++) {
     struct state *state = &interp->states[i];
-    if (memcmp(&state->value, &other[i].value, sizeof state->value) != 0) {
+    if (!same_value(&state->value, &other[i].value)) {
       state->value = value_join(state->value, other[i].value);
       state->value.origin |= origin_of_choice(condition.origin);
     }

@@ -1,13 +1,14 @@
 /* Statements other than loops. */
 #include <string.h>
 
-#include "gen/audit/interp.h"
+#include "gen/audit/interp_region.h"
 
 static enum flow interp_block(struct interp *interp, struct syntax *node) {
   for (int i = 0; i < node->n_parts; i++) {
     enum flow flow = interp_statement(interp, node->parts[i]);
     if (flow != FLOW_NEXT) return flow;
   }
+  if (node->note != NULL && node->note->barrier_at_end) interp_region_barrier(interp, node);
   return FLOW_NEXT;
 }
 
@@ -19,13 +20,14 @@ static void declare(struct interp *interp, struct variable *variable) {
                                             .name = variable->name,
                                             .variable = variable,
                                             .type = variable->type,
-                                            .size = variable->type->size};
+                                            .size = variable->type->size,
+                                            .region = interp_region_number(interp)};
   interp->states[object] = (struct state){0};
   if (variable->initial == NULL) return;
   struct value value = interp_evaluate(interp, variable->initial);
   bool aggregate = variable->type->kind == TYPE_ARRAY || variable->type->kind == TYPE_RECORD;
   if (aggregate) {
-    interp->states[object].written = ranges_add(interp->memory, NULL, 0, variable->type->size);
+    interp->states[object].written = interp_all_bytes(interp, variable->type->size);
     interp->states[object].value = value_number(value.origin);
     interp->states[object].value.fields = value.kind == VALUE_NUMBER ? value.fields : NULL;
     interp->states[object].content = interp_integers(value);
@@ -41,6 +43,11 @@ static enum flow interp_arm(struct interp *interp, struct syntax *const *parts, 
   return arm == NULL ? FLOW_NEXT : interp_statement(interp, arm);
 }
 
+/* The integers of the arena that are known here, where arms may set them: kernels do so at the end of a launch. */
+static struct map_contents copy_integers(struct interp *interp, bool on_device) {
+  return on_device ? (struct map_contents){0} : map_copy_contents(interp->memory, &interp->map);
+}
+
 static enum flow interp_choice(struct interp *interp, struct syntax *const *parts, struct value condition) {
   int truth = value_truth(condition);
   if (truth >= 0) {
@@ -51,14 +58,20 @@ static enum flow interp_choice(struct interp *interp, struct syntax *const *part
   struct state *before = interp_save(interp);
   uint64_t guards = interp->guards;
   interp->guards |= interp_guard(condition);
-  const int doubts = condition.loops == 0; /* else some threads take this arm, others that one */
+  const bool on_device = interp->kernel_base > 0 || interp->in_kernel;
+  const int doubts = on_device && condition.loops == 0; /* else some threads take this arm, others that one */
+  const struct map_contents integers = copy_integers(interp, on_device);
   interp->doubts += doubts;
   enum flow yes = interp_arm(interp, parts, true);
   interp_leave(interp, yes);
   struct state *after = interp_save(interp);
+  const struct map_contents of_yes = copy_integers(interp, on_device);
+  if (!on_device) map_take_contents(interp->memory, &interp->map, integers);
   interp_restore(interp, before, count);
   enum flow no = interp_arm(interp, parts, false);
   interp_leave(interp, no);
+  if (!on_device && no == FLOW_UNREACHABLE) map_take_contents(interp->memory, &interp->map, of_yes);
+  if (!on_device && no != FLOW_UNREACHABLE && yes != FLOW_UNREACHABLE) map_join_contents(&interp->map, of_yes);
   interp->doubts -= doubts;
   interp->guards = guards;
   if (yes == FLOW_NEXT && no == FLOW_NEXT) interp_join(interp, after, count, condition);
@@ -151,6 +164,11 @@ static enum flow interp_return(struct interp *interp, struct syntax *node) {
 }
 
 enum flow interp_statement(struct interp *interp, struct syntax *node) {
+  if (node->note != NULL && node->note->directive != NULL) return interp_directive(interp, node);
+  return interp_statement_alone(interp, node);
+}
+
+enum flow interp_statement_alone(struct interp *interp, struct syntax *node) {
   if (interp->steps++ >= INTERP_MAX_STEPS) return FLOW_NEXT;
   switch (node->kind) {
   case SYNTAX_BLOCK:

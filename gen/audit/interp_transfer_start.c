@@ -1,6 +1,7 @@
 /* Functions that start a collective, a send or a prefetch: what each uses until it is waited for. */
 #include <string.h>
 
+#include "gen/audit/device.h"
 #include "gen/audit/interp_transfer.h"
 
 static bool is_on_device(const struct call *call) {
@@ -48,13 +49,32 @@ static struct value start_sum_as(const struct call *call) {
   return transfer_start(call, &transfer);
 }
 
-/* accel_start_all_reduce_by_tree(axis, values, count, workspace), of a GPU with another argument. */
+/* accel_add_shards(axis, sum, shards, count, step) of the program, which the traffic stream runs between its other
+ * work: nothing else is in flight for it. */
+static void add_shards(const struct call *call, int sum, int shards, int64_t count, int64_t last) {
+  struct interp *interp = call->interp;
+  struct function *function = interp->audit->device->adds_shards;
+  const struct value arguments[] = {call->arguments[0], call->arguments[sum], call->arguments[shards],
+                                    value_integer(count < last ? count : last, count < last ? last : count),
+                                    value_integer(last, last)};
+  if (function == NULL || function->n_parameters != 5) {
+    interp_lose_track(interp, call->node, "accel_add_shards, which adds up what arrives");
+    return;
+  }
+  struct in_flight in_flight = interp->in_flight;
+  interp->in_flight = (struct in_flight){0};
+  interp_run(interp, function, arguments);
+  interp->in_flight = in_flight;
+}
+
+/* accel_start_all_reduce_by_tree(axis, values, count, workspace) */
 static struct value start_sum_by_tree(const struct call *call) {
   struct transfer transfer = {.node = call->node, .queue = TRANSFER_SUM};
   int64_t count = external_max(call, 2), ranks = external_ranks_along(call), workspace = bounded_add(count, 1) / 2;
   if (is_on_device(call)) workspace = bounded_multiply(ranks, count - count / ranks * (ranks - 1));
   transfer_use(call, &transfer, 1, bounded_multiply(count, 4), TRANSFER_WRITES);
   transfer_use(call, &transfer, 3, bounded_multiply(workspace, 4), TRANSFER_WORKS_IN);
+  if (is_on_device(call)) add_shards(call, 3, 3, count / ranks, count - count / ranks * (ranks - 1));
   return transfer_start(call, &transfer);
 }
 
@@ -85,8 +105,7 @@ static struct value start_reduce_scatter_onto(const struct call *call) {
   return start_shards(call, true);
 }
 
-/* accel_start_reduce_scatter_by_tree(axis, values, own, shard_size, last, workspace), of a GPU with another argument.
- */
+/* accel_start_reduce_scatter_by_tree(axis, values, own, shard_size, last, workspace) */
 static struct value start_reduce_scatter_by_tree(const struct call *call) {
   struct transfer transfer = {.node = call->node, .queue = TRANSFER_SUM};
   int64_t ranks = external_ranks_along(call), workspace = shard_bytes(call, ranks / 2, 3);
@@ -94,6 +113,7 @@ static struct value start_reduce_scatter_by_tree(const struct call *call) {
   transfer_use(call, &transfer, 1, shard_bytes(call, ranks, 3), is_on_device(call) ? TRANSFER_READS : TRANSFER_WRITES);
   transfer_use(call, &transfer, 2, shard_bytes(call, 1, 3), TRANSFER_WRITES);
   transfer_use(call, &transfer, 5, workspace, TRANSFER_WORKS_IN);
+  if (is_on_device(call)) add_shards(call, 2, 5, external_max(call, 3), external_max(call, 4));
   return transfer_start(call, &transfer);
 }
 
@@ -166,9 +186,7 @@ static const struct {
     {"accel_gpu_start_all_reduce", start_typed_sum},
     {"accel_gpu_start_all_reduce_doubles", start_double_sum},
     {"accel_gpu_start_all_reduce_largest", start_double_sum},
-    {"accel_gpu_start_all_reduce_by_tree", start_sum_by_tree},
     {"accel_gpu_start_reduce_scatter", start_typed_reduce_scatter},
-    {"accel_gpu_start_reduce_scatter_by_tree", start_reduce_scatter_by_tree},
     {"accel_gpu_start_all_gather", start_typed_gather},
     {"accel_gpu_prefetch", start_prefetch},
 };

@@ -137,3 +137,38 @@ void map_add_padding(struct arena *arena, struct map *map, const struct type *ty
     if (!is_view(type)) map_add_padding(arena, map, member, offset + type->members[i].offset);
   }
 }
+
+struct map_contents map_copy_contents(struct arena *arena, const struct map *map) {
+  struct map_contents copy = {arena_alloc(arena, ((size_t)map->n_contents + 1) * sizeof *copy.items), map->n_contents};
+  if (copy.count > 0) memcpy(copy.items, map->contents, (size_t)copy.count * sizeof *copy.items);
+  return copy;
+}
+
+void map_take_contents(struct arena *arena, struct map *map, struct map_contents contents) {
+  map->n_contents = 0;
+  for (int i = 0; i < contents.count; i++) {
+    map->contents = arena_grow(arena, map->contents, map->n_contents, &map->contents_capacity, sizeof *map->contents);
+    map->contents[map->n_contents++] = contents.items[i];
+  }
+}
+
+/* What is known of the bytes of one on both paths: nothing, where the other path has not all of them as one. */
+static bool join_content(struct map_content *one, struct map_contents others) {
+  for (int i = 0; i < others.count; i++) {
+    const struct map_content *other = &others.items[i];
+    if (other->from > one->from || other->to < one->to) continue;
+    one->exact = one->exact && other->exact && one->low == other->low && one->high == other->high;
+    if (other->low < one->low) one->low = other->low;
+    if (other->high > one->high) one->high = other->high;
+    if (other->grouping != one->grouping || other->from != one->from || other->to != one->to) one->grouping = NULL;
+    return true;
+  }
+  return false;
+}
+
+void map_join_contents(struct map *map, struct map_contents other) {
+  int count = 0;
+  for (int i = 0; i < map->n_contents; i++)
+    if (join_content(&map->contents[i], other)) map->contents[count++] = map->contents[i];
+  map->n_contents = count;
+}

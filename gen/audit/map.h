@@ -21,6 +21,20 @@ struct map {
   int n_contents, contents_capacity;
 };
 
+/* What was known of integers at a point. */
+struct map_contents {
+  struct map_content *items;
+  int count;
+};
+
+struct map_contents map_copy_contents(struct arena *arena, const struct map *map);
+
+/* The map has these contents, and no others. */
+void map_take_contents(struct arena *arena, struct map *map, struct map_contents contents);
+
+/* The map has what is known on both of two paths: its own, and one that ends with these contents. */
+void map_join_contents(struct map *map, struct map_contents other);
+
 /* The bytes are written as the slot of `path` now. */
 void map_write(struct arena *arena, struct map *map, int64_t from, int64_t to, const struct path *path);
 

@@ -10,7 +10,7 @@ struct scan {
 };
 
 static void add_mark(struct scan *scan, enum mark_kind kind, const char *text, struct location where) {
-  struct mark mark = {kind, text, where};
+  struct mark mark = {kind, text, "", where};
   ARENA_PUSH(scan->arena, *scan->marks, mark);
 }
 
@@ -32,25 +32,56 @@ static const struct {
   const char *word;
   enum mark_kind kind;
 } directives[] = {
-    {"pragma", MARK_PRAGMA},        {"define", MARK_MACRO},     {"undef", MARK_MACRO},    {"include", MARK_INCLUDE},
-    {"include_next", MARK_INCLUDE}, {"import", MARK_INCLUDE},   {"embed", MARK_INCLUDE},  {"if", MARK_CONDITION},
-    {"ifdef", MARK_CONDITION},      {"ifndef", MARK_CONDITION}, {"elif", MARK_CONDITION}, {"else", MARK_CONDITION},
-    {"line", MARK_PRAGMA},          {"error", MARK_CONDITION},  {"ident", MARK_PRAGMA},
+    {"pragma", MARK_PRAGMA},        {"define", MARK_MACRO},       {"undef", MARK_MACRO},     {"include", MARK_INCLUDE},
+    {"include_next", MARK_INCLUDE}, {"import", MARK_INCLUDE},     {"embed", MARK_INCLUDE},   {"if", MARK_CONDITION},
+    {"ifdef", MARK_CONDITION},      {"ifndef", MARK_CONDITION},   {"elif", MARK_CONDITION},  {"else", MARK_CONDITION},
+    {"elifdef", MARK_CONDITION},    {"elifndef", MARK_CONDITION}, {"endif", MARK_CONDITION}, {"error", MARK_CONDITION},
 };
+
+/* Whether a comment begins on the line of a directive, which then continues on another line. */
+static bool comment_goes_on(const struct written *file, int at, size_t end) {
+  for (; at < file->n_tokens && file->tokens[at].offset < end; at++) {
+    if (file->tokens[at].kind != TOKEN_COMMENT) continue;
+    const char *start = file->text + file->tokens[at].offset, *close = strstr(start + 2, "*/");
+    if (start[1] == '*' && (close == NULL || close > file->text + end)) return true;
+  }
+  return false;
+}
 
 /* A directive at token `at`, which is a '#' that starts a line; moves past it. */
 static void read_directive(struct scan *scan) {
   const struct written *file = scan->file;
   const struct token *token = &file->tokens[scan->at];
   size_t end = line_end(file->text, token->offset);
+  bool known = scan->at + 1 < file->n_tokens && token[1].offset >= end; /* a '#' alone does nothing */
   for (size_t i = 0; i < sizeof directives / sizeof directives[0] && scan->at + 1 < file->n_tokens; i++) {
     if (strcmp(token[1].text, directives[i].word) != 0) continue;
+    known = true;
     size_t from = token[1].offset + strlen(token[1].text);
     while (file->text[from] == ' ') from++;
     add_mark(scan, directives[i].kind, from < end ? arena_copy(scan->arena, file->text + from, end - from) : "",
              token->where);
   }
+  if (!known || comment_goes_on(file, scan->at, end))
+    add_mark(scan, MARK_UNKNOWN, arena_copy(scan->arena, file->text + token->offset, end - token->offset),
+             token->where);
   while (scan->at < file->n_tokens && file->tokens[scan->at].offset < end) scan->at++;
+}
+
+/* What follows the newest mark, the name of an attribute, up to the end of the brackets there. */
+static void read_arguments(struct scan *scan) {
+  const struct token *first = &scan->file->tokens[scan->at + 1];
+  if (scan->at + 1 >= scan->file->n_tokens || strcmp(first->text, "(") != 0) return;
+  int depth = 0;
+  for (int i = scan->at + 1; i < scan->file->n_tokens; i++) {
+    const struct token *token = &scan->file->tokens[i];
+    depth += (strcmp(token->text, "(") == 0) - (strcmp(token->text, ")") == 0);
+    if (depth > 0) continue;
+    const char *start = scan->file->text + first->offset;
+    scan->marks->items[scan->marks->count - 1].arguments =
+        arena_copy(scan->arena, start, token->offset + 1 - first->offset);
+    return;
+  }
 }
 
 /* The names in __attribute__((...)), one mark each. */
@@ -63,7 +94,10 @@ static void read_attribute(struct scan *scan) {
     if (strcmp(token->text, ")") == 0 && --depth <= 0) break;
     if (strcmp(token->text, ",") == 0 && depth == 2) expects = true;
     if (depth != 2 || token->kind == TOKEN_PUNCTUATION) continue;
-    if (expects) add_mark(scan, MARK_ATTRIBUTE, token->text, token->where);
+    if (expects) {
+      add_mark(scan, MARK_ATTRIBUTE, token->text, token->where);
+      read_arguments(scan);
+    }
     expects = false;
   }
 }

@@ -4,11 +4,12 @@
 
 #include "gen/c/tree.h"
 
-enum mark_kind { MARK_PRAGMA, MARK_ATTRIBUTE, MARK_MACRO, MARK_INCLUDE, MARK_CONDITION, MARK_SKIPPED };
+enum mark_kind { MARK_UNKNOWN, MARK_PRAGMA, MARK_ATTRIBUTE, MARK_MACRO, MARK_INCLUDE, MARK_CONDITION, MARK_SKIPPED };
 
 struct mark {
   enum mark_kind kind;
-  const char *text; /* what follows the word */
+  const char *text;      /* what follows the word; of MARK_UNKNOWN the whole directive */
+  const char *arguments; /* of an attribute, with their brackets; "": none */
   struct location where;
 };
 

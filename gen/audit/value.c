@@ -76,6 +76,7 @@ struct value value_join(struct value a, struct value b) {
   bool same = a.kind == b.kind && a.low == b.low && a.high == b.high;
   if (a.fields != b.fields) join.fields = NULL;
   if (a.linear != b.linear) join.linear = NULL;
+  if (!form_equal(a.form, b.form)) join.form = NULL;
   join.step = 0;
   join.origin = origin;
   join.loops = loops;

@@ -2,6 +2,7 @@
 #ifndef ACCEL_AUDIT_VALUE_H
 #define ACCEL_AUDIT_VALUE_H
 
+#include "gen/audit/form.h"
 #include "gen/audit/grouping.h"
 
 /* What a value depends on other than constants and counters of loops: the labels of a taint analysis. */
@@ -56,6 +57,8 @@ struct value {
   const struct path *path;
   const struct field *fields;  /* a record: the members of which something is known */
   const struct linear *linear; /* an integer or a pointer: what it is linear in; NULL: nothing is known */
+  const struct form *form; /* where a region's accesses are listed (interp_region.h): of an integer; of a pointer, of
+                              its bytes from the object's start. NULL: another one of the range at each use */
 };
 
 /* A member of a record, by its offset; FIELD_ALL: every integer of the record. */

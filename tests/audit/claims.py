@@ -130,6 +130,15 @@ def chosen(then, otherwise):
             "step": "  choose(arena->chosen, arena->tokens);\n  embed(arena->y, arena->weights, arena->chosen);"}
 
 
+def summed(cleared=64, rows=8, half=32):
+    """A kernel with room of no declared extent, of which threads have a half each."""
+    return {"functions": "static void summed(float y[static 8 * 4], const float x[static 8 * 4], float *room) {\n"
+            f"  for (size_t i = 0; i < {cleared}; i++) room[i] = 0.0f;\n#pragma omp parallel for\n  for (size_t part = 0; part < 2; part++)\n"
+            f"    for (size_t i = 0; i < 16; i++) room[part * {half} + i] += x[part * 16 + i];\n"
+            f"  for (size_t i = 0; i < {rows} * 4; i++) y[i] = room[i] + room[32 + i];\n}}",
+            "members": "  float room[2 * 32];", "step": "  summed(arena->y, arena->x, arena->room);"}
+
+
 GEMM = "\n  dnnl_sgemm('N', 'N', 4, 4, 4, 1.0f, {}, 4, {}, 4, 0.0f, y, 4);"
 CASES = [
     Case("no-recursion", functions="static int again(int n) { return n > 0 ? again(n - 1) /*!*/ : 0; }"),
@@ -138,7 +147,7 @@ CASES = [
     Case("no-indirect-call", open=EFFECTS + WALK, globals="static float twice(float x) { return 2 * x; }\n"
          "static float (*f)(float) = twice; /*!*/",
          kernel="  for (size_t i = 0; i < 32; i++) y[i] = f(x[i]); /*!*/"),
-    Case("no-indirect-call", open=WALK, kernel=PARTS["kernel"] + "\n  goto end; /*!*/\nend:\n  y[0] = x[0];"),
+    Case("no-indirect-call whole-arrays", open=WALK, kernel=PARTS["kernel"] + "\n  goto end; /*!*/\nend:\n  y[0] = x[0];"),
     Case("no-allocation runtime-alone", includes="#include <stdlib.h>", step="  free(malloc(8)); /*!*/\n" + PARTS["step"]),
     Case("no-allocation runtime-alone", includes="#include <stdlib.h>\n#define WORK malloc",
          kernel="  float *t = WORK(128); /*!*/\n" + PARTS["kernel"] + "\n  (void)t;"),
@@ -154,9 +163,9 @@ CASES = [
     Case("no-process runtime-alone strings-listed", includes="#include <stdlib.h>", step='  system("ls"); /*!*/\n' + PARTS["step"]),
     Case("no-runtime-between-steps", step="  accel_next_event(run, at); /*!*/\n" + PARTS["step"]),
     Case("known-externals", open=EFFECTS + "runtime-alone", includes="#include <wchar.h>", step="  wcslen(0); /*!*/\n" + PARTS["step"]),
-    Case("known-externals runtime-alone no-runtime-between-steps", globals="int accel_spy(void); /*!*/",
+    Case("known-externals runtime-alone no-runtime-between-steps main-alone", globals="int accel_spy(void); /*!*/",
          step="  accel_spy(); /*!*/\n" + PARTS["step"]),
-    Case("known-externals runtime-alone", globals='double fmod(double, double) __asm__("system"); /*!*/',
+    Case("known-externals runtime-alone nothing-hidden main-alone", globals='double fmod(double, double) __asm__("system"); /*!*/',
          step="  fmod(1.0, 2.0);\n" + PARTS["step"]),
     Case("nothing-hidden", open=WALK, kernel='  __asm__ volatile("nop"); /*!*/\n' + PARTS["kernel"]),
     Case("nothing-hidden", globals="#pragma weak step /*!*/"),
@@ -167,7 +176,7 @@ CASES = [
     Case("nothing-hidden", functions="static void late(int *x) { (void)x; }",
          step="  __attribute__((cleanup(late))) int x = 0; /*!*/\n  (void)x;\n" + PARTS["step"]),
     Case("nothing-hidden", kernel="  for (size_t i = 0; i < 32; i++) y[i] = ({ x[i]; }); /*!*/"),
-    Case("step-path-found", verdict="cannot tell", root="nowhere", open=EFFECTS + WALK + STEP),
+    Case("step-path-found", verdict="cannot tell", root="nowhere", open=EFFECTS + WALK + STEP + " no-race known-writes"),
 
     # Collectives.
     of_ranks("", "  for (size_t i = 0; i < 3; i++) accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->y + firsts[i], 8);\n"
@@ -227,9 +236,9 @@ CASES = [
          kernel="  for (size_t i = 0; i < 32; i++) y[i] = flag ? x[i] : 0.0f; /*!*/"),
     Case("no-configuration-branch", globals="static int flag;",
          kernel="  for (size_t i = 0; i < 32; i++) y[i] = (flag && x[i] > 0.0f) * x[i]; /*!*/"),
-    Case("no-configuration-branch", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i];\n"
+    Case("no-configuration-branch whole-arrays", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i];\n"
          "  if (x[0] > 0.0f) return; /*!*/\n  y[0] = 0.0f;"),
-    Case("no-configuration-branch", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i];\n"
+    Case("no-configuration-branch whole-arrays", kernel="  for (size_t i = 0; i < 32; i++) y[i] = x[i];\n"
          "  if (x[0] > 0.0f) /*!*/\n    for (size_t i = 0; i < 32; i++) y[i] = 0.0f;"),
     Case("", step="  if (at > 3 || arena->x[0] > 0.0f) arena->x[1] = 0.0f;\n  if (at == 2) memset(arena->x, 0, 4);\n" + PARTS["step"]),
     # Loops.
@@ -293,6 +302,12 @@ CASES = [
     Case("no-overlap", includes="#include <dnnl.h>", kernel=PARTS["kernel"] + GEMM.format("x", "y") + " /*!*/"),
     Case("no-overlap", includes="#include <dnnl.h>", kernel=PARTS["kernel"] + GEMM.format("y + 12", "x") + " /*!*/"),
     Case("", **marked("marks")),
+    Case("", **summed()),
+    Case("in-bounds", at=["room[i] = 0.0f"], **summed(cleared=65)),
+    Case("written-before-read", at=["  summed("], **summed(cleared=63)),
+    Case("in-bounds", at=["+= x[part"], **summed(half=49)),
+    Case("no-race", at=["+= x[part"], **summed(half=8)),
+    Case("whole-arrays written-before-read", at=["static void summed(", "backward(arena->"], **summed(rows=7)),
     Case("in-bounds", at=["x[(size_t)b[i] * 4 + c]", "gradients[(size_t)"], **marked("tokens")),
     Case("", **chosen(0, 0)),
     Case("in-bounds", verdict="cannot tell", at=["= weights[(size_t)tokens"], **chosen(1000, 0)),

@@ -67,6 +67,8 @@ HOST = {
     "GPU: device's arena too small": ("in-bounds", replace(r"\.arena_bytes = sizeof\(struct arena\)", r"\g<0> / 2")),
     "GPU: feed too small": ("in-bounds", replace(r"\.feed_bytes = sizeof\(struct feed\)", r"\g<0> / 2")),
     "GPU: launch lost": ("written-before-read", lost(r"\n  (?:layer_norm|embedding|attention|cross_entropy)_\d\w+\([^;]*;")),
+    "GPU: last layer reads its own result": ("written-before-read", replace(
+        r"(for \(int i = 0; i < (\d+); i\+\+\)[^;]*?saved->x\w*_of_\w+\[)i\]", lambda m, r: f"{m[1]}i == {int(m[2]) - 1} ? {m[2]} : i]")),
     "GPU: matmul too large": ("in-bounds", replace(MATMUL, lambda m, r: r.choice((
         f"{m[1]}{int(m[2]) + 1}, {m[3]}, {m[4]}, {m[5]}", f"{m[1]}{m[2]}, {m[3]}, {int(m[4]) + 1}, {m[5]}")))),
     "GPU: rows of a matmul too far apart": ("in-bounds", replace(
@@ -82,11 +84,20 @@ DEVICE = {
     "GPU: too few blocks": ("written-before-read", replace(rf"({LAUNCH}, )(\d+),", fewer_blocks)),
     # Past the padding, too, with which copies of what a loop carries begin at multiples of 16 bytes.
     "GPU: index off by four": ("in-bounds", replace(PLACE, r"\1 \2 * \3 + \4 + 4\5", bodies(KERNEL))),
-    "GPU: stride off by one": ("in-bounds", replace(PLACE, wider_rows, bodies(KERNEL))),
+    "GPU: stride off by one": ("in-bounds aligned", replace(PLACE, wider_rows, bodies(KERNEL))),
     "GPU: rows of attention too far apart": ("in-bounds", replace(r"(\w_row = )(\d+)", lambda m, r: f"{m[1]}{2 * int(m[2])}")),
+    "GPU: bias too far apart": ("in-bounds", replace(r"(bias_(?:head|row|key) = )([1-9]\d*)", lambda m, r: f"{m[1]}{2 * int(m[2])}")),
+    "GPU: slopes of a bias too far apart": ("in-bounds", replace(r"(all_keys = )(\d+)", lambda m, r: f"{m[1]}{2 * int(m[2])}")),
+    "GPU: second part of lse elsewhere": ("in-bounds", replace(r"(\brest = )(\d+)", lambda m, r: f"{m[1]}{int(m[2]) + r.choice([1, int(m[2])])}")),
+    "GPU: slopes of more parts": ("in-bounds", replace(r"(accel_sum_of_parts<\d+, )(\d+)", lambda m, r: f"{m[1]}{int(m[2]) + 1}")),
+    "GPU: slopes not cleared": ("written-before-read no-overlap", lost(r"\n  accel_launch\(device::ring_biased_\w+_clear,[^;]*;")),
+    "GPU: samples of another block": ("in-bounds", replace(r"(samples = )([1-9]\d*)", lambda m, r: f"{m[1]}{int(m[2]) + 1}")),
     "GPU: launcher does nothing": ("written-before-read", lost(rf"{LAUNCH},[^;]*;")),
     "GPU: other parameters": ("device-half", replace(r'(extern "C" void \w+\()', r"\1double more, ")),
     "GPU: kernel missing": ("device-half known-externals", replace(r'extern "C" void (?!open_kernels)(\w+)\(', r'extern "C" void \1_there(')),
+    "GPU: thread leaves a kernel": ("whole-arrays", at_start_of(KERNEL, "if (blockIdx.x == 0 && threadIdx.x == 5) return;")),
+    "GPU: thread leaves a kernel by its index": ("whole-arrays", replace(GUARD, r"\n  if (\1 >= \2 || \1 == 5) return;")),
+    "GPU: write left out": ("whole-arrays", replace(r"\n( +)(\w+\[i\] = )", r"\n\1if (i != 5) \2", bodies(KERNEL))),
     "GPU: host memory in a kernel": ("address-spaces", own_memory),
     "GPU: print in a kernel": ("no-file", at_start_of(KERNEL, 'printf("here");', "stdio.h")),
     "GPU: allocation in a kernel": ("no-allocation", at_start_of(KERNEL, "(void)malloc(8);", "stdlib.h")),
