@@ -15,7 +15,12 @@ static const struct op_kind kind_slope = {
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "abs", .reference.scalar = fabs, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY,
+    .name = "abs",
+    .onnx.operator= "Abs",
+    .reference.scalar = fabs,
+    .gradient = op_gradient_of_x,
+    .slope = &kind_slope,
 };
 
 const struct op_file op_file_abs = {

@@ -1,4 +1,5 @@
 /* y = 0, 1, 2, …, int32. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -19,8 +20,13 @@ static void range(const struct node *node, int64_t none, int64_t *low, int64_t *
   *high = node_int(node, "count") - 1;
 }
 
+static void write_onnx(struct onnx *onnx) {
+  onnx_result(onnx, 0, onnx_cast(onnx, onnx_range(onnx, onnx_int_extent(onnx, "count")), DTYPE_INT32));
+}
+
 static const struct op_kind kind = {
     .name = "arange",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .output_names = {"y"},
     .infer = infer,

@@ -1,6 +1,7 @@
 /* y = the position of the largest along an axis, which is then gone; of equal ones the first. Without a gradient. The
  * largest value is read at that position, so that its gradient goes to the first of equal ones, as torch.max's along an
  * axis (torch.amax shares it among them). */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static struct shape without_axis(struct shape shape, int axis) {
@@ -33,8 +34,15 @@ static void range(const struct node *node, int64_t none, int64_t *low, int64_t *
   *high = node->inputs[0]->shape.dim[node_int(node, "axis")] - 1;
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct attribute along[] = {attribute_int("axis", onnx_int(onnx, "axis")), attribute_int("keepdims", 0)};
+  const char *x = onnx_input(onnx, 0);
+  onnx_result(onnx, 0, onnx_cast(onnx, onnx_op(onnx, "ArgMax", &x, 1, along, 2), DTYPE_INT32));
+}
+
 static const struct op_kind kind = {
     .name = "argmax",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

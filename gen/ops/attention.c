@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/attention.h"
 
 /* The problem's size: batch and heads together, heads of queries for one of keys, queries, keys, columns. */
@@ -67,6 +68,11 @@ int op_infer_attention(struct arena *arena, const struct node *node, struct shap
   return fits ? count : 0;
 }
 
+/* A score within (-cap, cap); 0: as it is. */
+static double capped(double score, double cap) {
+  return cap > 0 ? cap * tanh(score / cap) : score;
+}
+
 /* The keys that a query sees: [first, end). */
 struct seen {
   int64_t first, end;
@@ -93,13 +99,17 @@ static void add_scaled(double *y, double factor, const double *x, int64_t n) {
 
 /* One query: y and the logarithm of the sum of its softmax. */
 static double attend(const double *q, const double *k, const double *v, double *y, struct seen seen, int64_t columns,
-                     double scale) {
+                     const struct node *node) {
+  const double scale = node_real(node, "scale"), cap = op_attention_cap(node);
   double highest = -INFINITY, sum = 0;
-  for (int64_t s = seen.first; s < seen.end; s++) highest = fmax(highest, scale * dot(q, k + s * columns, columns));
-  for (int64_t s = seen.first; s < seen.end; s++) sum += exp(scale * dot(q, k + s * columns, columns) - highest);
   for (int64_t c = 0; c < columns; c++) y[c] = 0;
-  for (int64_t s = seen.first; s < seen.end; s++)
-    add_scaled(y, exp(scale * dot(q, k + s * columns, columns) - highest) / sum, v + s * columns, columns);
+  for (int pass = 0; pass < 3; pass++)
+    for (int64_t s = seen.first; s < seen.end; s++) {
+      const double score = capped(scale * dot(q, k + s * columns, columns), cap);
+      if (pass == 0) highest = fmax(highest, score);
+      if (pass == 1) sum += exp(score - highest);
+      if (pass == 2) add_scaled(y, exp(score - highest) / sum, v + s * columns, columns);
+    }
   return highest + log(sum);
 }
 
@@ -118,7 +128,7 @@ void op_attention_reference(const struct node *node, const double *const *inputs
       int64_t row = h * size.queries + t, first_key = keys_of(size, h);
       struct seen seen = seen_keys(node, size, starts_of(node, inputs, 3, size, h), t);
       outputs[1][row] = attend(inputs[0] + row * size.columns, inputs[1] + first_key, inputs[2] + first_key,
-                               outputs[0] + row * size.columns, seen, size.columns, node_real(node, "scale"));
+                               outputs[0] + row * size.columns, seen, size.columns, node);
     }
 }
 
@@ -252,10 +262,11 @@ static struct value *incremental(struct builder *builder, const struct node *nod
                             op_cache(builder, new, "v_cache", cache),
                             new->at};
   struct attribute attributes[] = {attribute_int("window", node_int(node, "window")),
-                                   attribute_real("scale", node_real(node, "scale"))};
+                                   attribute_real("scale", node_real(node, "scale")),
+                                   attribute_real("cap", op_attention_cap(node))};
   new->timeline = (struct timeline){.axis = 2};
   new->limited = true;
-  return builder_op(builder, "attention_cached", inputs, 6, attributes, 2);
+  return builder_op(builder, "attention_cached", inputs, 6, attributes, 3);
 }
 
 /* KV block sizes: `words`, the usual number first, of which each makes other blocks of `keys` than the first. */
@@ -296,8 +307,80 @@ static bool in_library_backward(const struct node *node) {
   return is_in_library(node, 1, 6);
 }
 
+/* ---- ONNX ---- */
+
+/* [batch][heads][positions][columns] with the heads of keys and those of queries that share one as two dimensions. */
+static const char *by_group(struct onnx *onnx, int input, int64_t groups) {
+  struct onnx_extent extents[5];
+  for (int i = 0; i < 4; i++) extents[i < 2 ? i : i + 1] = onnx_dim(onnx, input, i);
+  extents[1] = onnx_dim(onnx, 1, 1);
+  extents[2] = onnx_fixed(input == 0 ? groups : 1);
+  return groups == 1 ? onnx_input(onnx, input) : onnx_reshape(onnx, onnx_input(onnx, input), extents, 5);
+}
+
+static const char *both(struct onnx *onnx, const char *a, const char *b) {
+  return a == NULL ? b : onnx_binary(onnx, "And", a, b);
+}
+
+/* Which keys a query sees; NULL: all. `starts`: the input that says where documents start; 0: none. */
+static const char *seen_onnx(struct onnx *onnx, int starts) {
+  const int64_t window = onnx_window(onnx, "window", 1, 2);
+  const struct onnx_extent column[] = {onnx_dim(onnx, 0, 2), onnx_fixed(1)};
+  const char *seen = NULL, *keys = onnx_range(onnx, onnx_dim(onnx, 1, 2));
+  const char *queries = onnx_reshape(onnx, onnx_range(onnx, column[0]), column, 2);
+  if (onnx_int(onnx, "causal") != 0) seen = onnx_binary(onnx, "LessOrEqual", keys, queries);
+  if (window > 0) {
+    const char *first = onnx_binary(onnx, "Sub", queries, onnx_whole(onnx, window));
+    seen = both(onnx, seen, onnx_binary(onnx, "Greater", keys, first));
+  }
+  if (starts > 0) {
+    const struct onnx_extent each[] = {onnx_dim(onnx, 0, 0), onnx_fixed(1), onnx_dim(onnx, 0, 2), onnx_fixed(1)};
+    const char *first = onnx_cast(onnx, onnx_input(onnx, starts), DTYPE_INT64);
+    seen = both(onnx, seen, onnx_binary(onnx, "GreaterOrEqual", keys, onnx_reshape(onnx, first, each, 4)));
+  }
+  return seen;
+}
+
+/* A score as it is, or within (-cap, cap). */
+static const char *capped_onnx(struct onnx *onnx, const char *score) {
+  if (!onnx_has(onnx, "cap")) return score;
+  const char *cap = onnx_real_tensor(onnx, "cap"), *part = onnx_binary(onnx, "Div", score, cap);
+  return onnx_binary(onnx, "Mul", onnx_unary(onnx, "Tanh", part), cap);
+}
+
+void op_attention_onnx(struct onnx *onnx, int bias, int starts) {
+  const struct onnx_extent keys = onnx_dim(onnx, 1, 2);
+  const struct onnx_extent heads = onnx_dim(onnx, 0, 1), shared = onnx_dim(onnx, 1, 1);
+  if (!onnx_is_same(heads, shared) && (!onnx_is_fixed(heads) || !onnx_is_fixed(shared) || shared.base < 1)) {
+    onnx_fail(onnx, "heads that follow the length or the batch, and share keys");
+    return;
+  }
+  const int64_t groups = onnx_is_same(heads, shared) ? 1 : heads.base / shared.base;
+  const int rank = groups == 1 ? 4 : 5;
+  struct onnx_extent scores[4], result[4], grouped[5];
+  for (int i = 0; i < 4; i++) result[i] = onnx_dim(onnx, 0, i);
+  for (int i = 0; i < 4; i++) scores[i] = i < 3 ? result[i] : keys;
+  for (int i = 0; i < 5; i++) grouped[i] = i < 1 ? result[0] : i == 1 ? onnx_dim(onnx, 1, 1) : scores[i - 1];
+  grouped[2] = onnx_fixed(groups);
+  const char *k = onnx_exchange(onnx, by_group(onnx, 1, groups), rank, rank - 2, rank - 1);
+  const char *x = onnx_binary(onnx, "MatMul", by_group(onnx, 0, groups), k), *seen = seen_onnx(onnx, starts);
+  x = capped_onnx(onnx, onnx_binary(onnx, "Mul", x, onnx_real_tensor(onnx, "scale")));
+  if (groups > 1) x = onnx_reshape(onnx, x, scores, 4);
+  if (bias > 0) x = onnx_binary(onnx, "Add", x, onnx_input(onnx, bias));
+  if (seen != NULL) x = onnx_ternary(onnx, "Where", seen, x, onnx_float(onnx, -INFINITY));
+  x = onnx_with(onnx, "Softmax", x, "axis", -1);
+  if (groups > 1) x = onnx_reshape(onnx, x, grouped, 5);
+  x = onnx_binary(onnx, "MatMul", x, by_group(onnx, 2, groups));
+  onnx_result(onnx, 0, groups > 1 ? onnx_reshape(onnx, x, result, 4) : x);
+}
+
+static void write_onnx(struct onnx *onnx) {
+  op_attention_onnx(onnx, 0, onnx_n_inputs(onnx) > 3 ? 3 : 0);
+}
+
 static const struct op_kind kind = {
     .name = "attention",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"q", "k", "v", "starts"},
     .output_names = {"y", "lse"},
@@ -309,6 +392,8 @@ static const struct op_kind kind = {
     .ranks.gathers = gathers,
     .ranks.over_positions = over_positions,
     .gradient = gradient,
+    .written_out = op_attention_written_out,
+    .lacks_kernel = op_attention_lacks_kernel,
     .layout.accepts = op_attention_accepts,
     .choice.variants = variants,
     .choice.what = "KV block size",
@@ -339,12 +424,13 @@ struct query {
   double lse;
 };
 
-static void attend_backward(const struct query *at, struct seen seen, int64_t columns, double scale) {
+static void attend_backward(const struct query *at, struct seen seen, int64_t columns, const struct node *node) {
+  const double scale = node_real(node, "scale"), cap = op_attention_cap(node);
   double delta = dot(at->dy, at->y, columns);
   for (int64_t s = seen.first; s < seen.end; s++) {
     const double *k = at->k + s * columns, *v = at->v + s * columns;
-    double p = exp(scale * dot(at->q, k, columns) - at->lse);
-    double ds = p * (dot(at->dy, v, columns) - delta);
+    double score = capped(scale * dot(at->q, k, columns), cap), p = exp(score - at->lse);
+    double ds = p * (dot(at->dy, v, columns) - delta) * (cap > 0 ? 1 - score / cap * (score / cap) : 1);
     add_scaled(at->dv + s * columns, p, at->dy, columns);
     add_scaled(at->dk + s * columns, scale * ds, at->q, columns);
     add_scaled(at->dq, scale * ds, k, columns);
@@ -368,7 +454,7 @@ void op_attention_backward_reference(const struct node *node, const double *cons
                             .dv = outputs[2] + key,
                             .lse = inputs[5][row]};
       struct seen seen = seen_keys(node, size, starts_of(node, inputs, 6, size, h), t);
-      attend_backward(&query, seen, size.columns, node_real(node, "scale"));
+      attend_backward(&query, seen, size.columns, node);
     }
 }
 

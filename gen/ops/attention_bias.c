@@ -5,6 +5,7 @@
  * (op_lse_in_parts), so that P is exact where a bias hides all keys of a query: it is 1 / n of n keys. */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/attention.h"
 
 /* Heads of keys times parts of the batch that keep threads busy. */
@@ -248,8 +249,13 @@ static int variants_backward(const struct node *node, const int64_t *const *stri
   return op_attention_backward_variants(node->inputs[2]->shape.dim[2], variants);
 }
 
+static void write_onnx(struct onnx *onnx) {
+  op_attention_onnx(onnx, 3, 0);
+}
+
 static const struct op_kind kind = {
     .name = "biased_attention",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .template_name = "attention",
     .input_names = {"q", "k", "v", "bias"},

@@ -40,12 +40,14 @@ static void append(const double *x, double *cache, struct op_block from, struct 
 
 /* One query among the keys [begin, end) of its head. */
 static void attend(const double *q, const double *keys, const double *values, double *y, int64_t begin, int64_t end,
-                   int64_t columns, double scale) {
+                   int64_t columns, const struct node *node) {
+  const double scale = node_real(node, "scale"), cap = node_real(node, "cap");
   double highest = -INFINITY, sum = 0;
   for (int pass = 0; pass < 2; pass++)
     for (int64_t s = begin; s < end; s++) {
       double score = 0;
       for (int64_t c = 0; c < columns; c++) score += scale * q[c] * keys[s * columns + c];
+      if (cap > 0) score = cap * tanh(score / cap);
       if (pass == 0) {
         highest = fmax(highest, score);
         continue;
@@ -70,8 +72,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
     for (int64_t t = 0; t < q.dim[2]; t++) {
       int64_t row = (h * q.dim[2] + t) * q.dim[3], end = first + t + 1, head = h / group * all.extent * all.inner;
       int64_t begin = window > 0 && end > window ? end - window : 0;
-      attend(inputs[0] + row, outputs[1] + head, outputs[2] + head, outputs[0] + row, begin, end, q.dim[3],
-             node_real(node, "scale"));
+      attend(inputs[0] + row, outputs[1] + head, outputs[2] + head, outputs[0] + row, begin, end, q.dim[3], node);
     }
 }
 

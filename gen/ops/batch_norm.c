@@ -9,6 +9,7 @@
  * one, as PyTorch does, and counts itself. Where the model is evaluated they replace the batch's. */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 /* x as [batch][channels][inner]. */
@@ -153,8 +154,18 @@ static const struct op_kind kind_over_ranks = {
     .ranks.exchanged = exchanged,
 };
 
+/* Of the running statistics, as a model is evaluated. */
+static void write_onnx(struct onnx *onnx) {
+  const struct attribute eps = attribute_real("epsilon", onnx_real(onnx, "eps"));
+  const char *inputs[5];
+  for (int i = 0; i < 5; i++) inputs[i] = onnx_input(onnx, i);
+  onnx_ignore(onnx, "momentum");
+  onnx_result(onnx, 0, onnx_op(onnx, "BatchNormalization", inputs, 5, &eps, 1));
+}
+
 static const struct op_kind kind = {
     .name = "batch_norm",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "weight", "bias", "running_mean", "running_var", "num_batches_tracked"},
     .output_names = {"y", "mean", "rstd", "next_mean", "next_var", "next_count"},

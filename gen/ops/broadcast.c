@@ -1,5 +1,6 @@
 /* y = x repeated along the dimensions that NumPy's rule adds or widens, up to the shape `dims`; dx = the sum of dy over
  * them. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -19,8 +20,17 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = op_unbroadcast(builder, dy[0], node->inputs[0]->shape);
 }
 
+static void write_onnx(struct onnx *onnx) {
+  struct onnx_extent extents[MAX_RANK];
+  for (int i = 0; i < onnx_result_rank(onnx); i++) extents[i] = onnx_result_dim(onnx, i);
+  onnx_ignore(onnx, "dims");
+  onnx_result(onnx, 0,
+              onnx_binary(onnx, "Expand", onnx_input(onnx, 0), onnx_shape(onnx, extents, onnx_result_rank(onnx))));
+}
+
 static const struct op_kind kind = {
     .name = "broadcast",
+    .onnx.write = write_onnx,
     .class = OP_ELEMENTWISE,
     .input_names = {"x"},
     .output_names = {"y"},

@@ -1,5 +1,6 @@
 /* y = x in another element type, rounded to the nearest number that it has. dx = dy; differentiation gives a gradient
  * its value's type, so that the gradient of a cast is the cast back. An int32 has no gradient. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -22,7 +23,11 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   .infer = infer, .gradient = gradient, .types.converts = true, .cost.flops = op_flops_none,                           \
   .reference.scalar = scalar, .reference.evaluate = op_reference_elementwise
 
-static const struct op_kind kind = {CAST, .name = "cast", .types.to = DTYPE_FLOAT32};
+static void write_onnx(struct onnx *onnx) {
+  onnx_result(onnx, 0, onnx_cast(onnx, onnx_input(onnx, 0), onnx_result_dtype(onnx)));
+}
+
+static const struct op_kind kind = {CAST, .name = "cast", .onnx.write = write_onnx, .types.to = DTYPE_FLOAT32};
 static const struct op_kind kind_bfloat16 = {CAST, .name = "cast_bfloat16", .types.to = DTYPE_BFLOAT16};
 static const struct op_kind kind_float16 = {CAST, .name = "cast_float16", .types.to = DTYPE_FLOAT16};
 

@@ -1,6 +1,7 @@
 /* y = x as int32, so that a column of a table can choose a row of another one: data is below the limit, which is asked
  * of it when it is read, and what is computed is cut to whole numbers within 0 and the limit - 1. Of a target, one
  * number more stays as it is, for a loss to leave out. Neither has a gradient. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 /* Whole numbers that float32 has all of. */
@@ -28,8 +29,14 @@ static int64_t index_limit(const struct node *node, int input) {
   return node_int(node, "last") + 1;
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const char *low = onnx_float(onnx, 0), *high = onnx_float(onnx, (double)onnx_int(onnx, "last"));
+  onnx_result(onnx, 0, onnx_cast(onnx, onnx_ternary(onnx, "Clip", onnx_input(onnx, 0), low, high), DTYPE_INT32));
+}
+
 static const struct op_kind kind_index = {
     .name = "cast_index",
+    .onnx.write = write_onnx,
     .class = OP_ELEMENTWISE,
     .input_names = {"x"},
     .output_names = {"y"},

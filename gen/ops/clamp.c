@@ -1,4 +1,5 @@
 /* y = x clamped to [low, high]; dx = dy where it was there already, bounds included, else 0: as PyTorch. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
@@ -18,8 +19,18 @@ static const struct op_kind kind_slope = {
     .reference.apply = apply_slope,
 };
 
+static void write_onnx(struct onnx *onnx) {
+  const char *low = onnx_real_tensor(onnx, "low"), *high = onnx_real_tensor(onnx, "high");
+  onnx_result(onnx, 0, onnx_ternary(onnx, "Clip", onnx_input(onnx, 0), low, high));
+}
+
 static const struct op_kind kind = {
-    OP_UNARY, .name = "clamp", .reference.apply = apply, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY,
+    .name = "clamp",
+    .onnx.write = write_onnx,
+    .reference.apply = apply,
+    .gradient = op_gradient_of_x,
+    .slope = &kind_slope,
 };
 
 /* clamp(x, low, high) */

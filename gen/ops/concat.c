@@ -2,6 +2,7 @@
  * producers write their part of y. */
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -69,8 +70,16 @@ static struct value *incremental(struct builder *builder, const struct node *nod
   return op_conv_cache(builder, new, moving, start_of(node, moving), first);
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const char **inputs = arena_alloc(onnx_arena(onnx), (size_t)onnx_n_inputs(onnx) * sizeof *inputs);
+  const struct attribute axis = attribute_int("axis", onnx_int(onnx, "axis"));
+  for (int i = 0; i < onnx_n_inputs(onnx); i++) inputs[i] = onnx_input(onnx, i);
+  onnx_result(onnx, 0, onnx_op(onnx, "Concat", inputs, onnx_n_inputs(onnx), &axis, 1));
+}
+
 static const struct op_kind kind = {
     .name = "concat",
+    .onnx.write = write_onnx,
     .class = OP_PARTS,
     .output_names = {"y"},
     .infer = infer,

@@ -1,6 +1,7 @@
 /* y = value in every position of the shape `dims`. */
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -36,8 +37,17 @@ static void shorten(struct node *node, const struct placement *placements, int64
       node->attributes[i].ints = placement_part(placements[0], node->attributes[i].ints, ranks);
 }
 
+static void write_onnx(struct onnx *onnx) {
+  struct onnx_extent extents[MAX_RANK];
+  for (int i = 0; i < onnx_result_rank(onnx); i++) extents[i] = onnx_result_dim(onnx, i);
+  const char *shape = onnx_shape(onnx, extents, onnx_result_rank(onnx));
+  onnx_ignore(onnx, "dims");
+  onnx_result(onnx, 0, onnx_binary(onnx, "Expand", onnx_real_tensor(onnx, "value"), shape));
+}
+
 static const struct op_kind kind = {
     .name = "constant",
+    .onnx.write = write_onnx,
     .class = OP_ELEMENTWISE,
     .output_names = {"y"},
     .infer = infer,

@@ -9,6 +9,7 @@
  * `workspace` holds copies in the order that the library computes in, whose blocks are of 16 channels. */
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 /* Shapes of x, the weight and y, whatever of them a kind makes. */
@@ -244,8 +245,19 @@ static double flops(const struct node *node) {
   return matmul_flops(&g);
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct shape stride = onnx_ints(onnx, "stride"), padding = onnx_ints(onnx, "padding");
+  const struct attribute attributes[] = {
+      attribute_ints("strides", stride),
+      attribute_ints("pads", shape_of(4, padding.dim[0], padding.dim[1], padding.dim[0], padding.dim[1])),
+      attribute_ints("dilations", onnx_ints(onnx, "dilation")), attribute_int("group", onnx_int(onnx, "groups"))};
+  const char *inputs[] = {onnx_input(onnx, 0), onnx_input(onnx, 1)};
+  onnx_result(onnx, 0, onnx_op(onnx, "Conv", inputs, 2, attributes, 4));
+}
+
 static const struct op_kind kind = {
     .name = "convolution",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "weight"},
     .output_names = {"y", "workspace"},

@@ -8,10 +8,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_UNARY,
-    .name = "cos",
-    .reference.scalar = cos,
-    .gradient = gradient,
+    OP_UNARY, .name = "cos", .onnx.operator= "Cos", .reference.scalar = cos, .gradient = gradient,
 };
 
 const struct op_file op_file_cos = {

@@ -1,4 +1,5 @@
 /* y[i] = x[0] + … + x[i] along an axis, or with `reverse` x[i] + … + x[n - 1]; dx is the same of dy the other way. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -35,8 +36,15 @@ static struct value *incremental(struct builder *builder, const struct node *nod
   return builder_op(builder, "cumsum_incremental", inputs, new->valid != NULL ? 4 : 3, &attribute, 1);
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct attribute reverse = attribute_int("reverse", onnx_int(onnx, "reverse") != 0);
+  const char *inputs[] = {onnx_input(onnx, 0), onnx_whole(onnx, onnx_int(onnx, "axis"))};
+  onnx_result(onnx, 0, onnx_op(onnx, "CumSum", inputs, 2, &reverse, 1));
+}
+
 static const struct op_kind kind = {
     .name = "cumsum",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

@@ -8,6 +8,7 @@ static double scalar(double x) {
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "detach",
+    .onnx.operator= "Identity",
     .cost.flops = op_flops_none,
     .evaluation.mean = op_mean_preserved,
     .reference.scalar = scalar,

@@ -30,7 +30,12 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
 }
 
 static const struct op_kind kind = {
-    OP_BINARY, .name = "div", .reference.apply = apply, .gradient = gradient, .evaluation.mean = mean,
+    OP_BINARY,
+    .name = "div",
+    .onnx.operator= "Div",
+    .reference.apply = apply,
+    .gradient = gradient,
+    .evaluation.mean = mean,
 };
 
 const struct op_file op_file_div = {

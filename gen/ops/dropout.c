@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 /* ---- On ranks that divide it ---- */
@@ -75,8 +76,16 @@ static struct value *evaluated(struct builder *builder, const struct node *node)
   return node->inputs[0];
 }
 
+/* In inference it is x. */
+static void write_onnx(struct onnx *onnx) {
+  onnx_ignore(onnx, "p");
+  onnx_ignore(onnx, "site");
+  onnx_result(onnx, 0, onnx_input(onnx, 0));
+}
+
 static const struct op_kind kind = {
     .name = "dropout",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

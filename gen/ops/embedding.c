@@ -2,6 +2,7 @@
  * gradient is the rows again. */
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 /* tokens' shape with a dimension of `width` after it. */
@@ -141,6 +142,7 @@ static const struct op_kind kind_part = {
 static const struct op_kind kind_plus;
 static const struct op_kind kind = {
     .name = "embedding",
+    .onnx.operator= "Gather",
     .class = OP_KERNEL,
     .input_names = {"weight", "tokens"},
     .output_names = {"y"},
@@ -239,8 +241,18 @@ static void shorten_backward(struct node *node, const struct placement *placemen
     if (strcmp(node->attributes[i].name, "rows") == 0) node->attributes[i].integer /= ranks;
 }
 
+/* It is also a function of accel/model.h that adds rows. */
+static void write_backward(struct onnx *onnx) {
+  const struct onnx_extent shape[] = {onnx_int_extent(onnx, "rows"), onnx_dim(onnx, 0, -1)};
+  const struct onnx_extent column[] = {onnx_fixed(-1), onnx_fixed(1)}, rows[] = {onnx_fixed(-1), shape[1]};
+  const char *zeros = onnx_binary(onnx, "Expand", onnx_float(onnx, 0), onnx_shape(onnx, shape, 2));
+  const char *index = onnx_reshape(onnx, onnx_cast(onnx, onnx_input(onnx, 1), DTYPE_INT64), column, 2);
+  onnx_result(onnx, 0, onnx_add_rows(onnx, zeros, index, onnx_reshape(onnx, onnx_input(onnx, 0), rows, 2)));
+}
+
 static const struct op_kind kind_backward = {
     .name = "embedding_backward",
+    .onnx.write = write_backward,
     .class = OP_KERNEL,
     .template_name = "embedding",
     .input_names = {"dy", "tokens"},

@@ -1,4 +1,5 @@
 /* y = 1 where a = b, else 0. Without a gradient: it is constant but for the jumps. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
@@ -6,7 +7,12 @@ static double apply(const struct node *node, const double *x) {
   return x[0] == x[1] ? 1 : 0;
 }
 
-static const struct op_kind kind = {OP_BINARY, .name = "equal", .reference.apply = apply};
+static void write_onnx(struct onnx *onnx) {
+  const char *truth = onnx_binary(onnx, "Equal", onnx_input(onnx, 0), onnx_input(onnx, 1));
+  onnx_result(onnx, 0, onnx_cast(onnx, truth, onnx_result_dtype(onnx)));
+}
+
+static const struct op_kind kind = {OP_BINARY, .name = "equal", .onnx.write = write_onnx, .reference.apply = apply};
 
 const struct op_file op_file_equal = {
     .name = "equal",

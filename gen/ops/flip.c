@@ -1,6 +1,7 @@
 /* y[i] = x[n - 1 - i] along an axis; dx is the same of dy. */
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -27,8 +28,17 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = flip(builder, dy[0], node_int(node, "axis"));
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct onnx_extent last = onnx_fixed(-1), end = onnx_fixed(INT64_MIN),
+                           axis = onnx_fixed(onnx_int(onnx, "axis"));
+  const char *back = onnx_shape(onnx, &last, 1);
+  const char *inputs[] = {onnx_input(onnx, 0), back, onnx_shape(onnx, &end, 1), onnx_shape(onnx, &axis, 1), back};
+  onnx_result(onnx, 0, onnx_op(onnx, "Slice", inputs, 5, NULL, 0));
+}
+
 static const struct op_kind kind = {
     .name = "flip",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

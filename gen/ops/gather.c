@@ -1,6 +1,7 @@
 /* y[…, e, …] = x[…, index[…, e, …], …] along an axis, as torch.gather; the gradient adds dy to the positions that it
  * came from, as torch.scatter_add into zeros, whose own gradient is the gathering again. The index has x's shape but
  * along the axis. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 /* Input 1 is an index into input 0's axis, which has `extent` positions. */
@@ -59,8 +60,15 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 1 ? node->inputs[0]->shape.dim[node_int(node, "axis")] : 0;
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct attribute axis = attribute_int("axis", onnx_int(onnx, "axis"));
+  const char *inputs[] = {onnx_input(onnx, 0), onnx_input(onnx, 1)};
+  onnx_result(onnx, 0, onnx_op(onnx, "GatherElements", inputs, 2, &axis, 1));
+}
+
 static const struct op_kind kind = {
     .name = "gather",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "index"},
     .output_names = {"y"},

@@ -28,7 +28,12 @@ static const struct op_kind kind_slope = {
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "gelu", .reference.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY,
+    .name = "gelu",
+    .onnx.operator= "Gelu",
+    .reference.scalar = scalar,
+    .gradient = op_gradient_of_x,
+    .slope = &kind_slope,
 };
 
 const struct op_file op_file_gelu = {

@@ -2,6 +2,7 @@
  * (Hendrycks, Gimpel, arXiv:1606.08415, section 2). */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static double inner(double x) {
@@ -23,8 +24,21 @@ static double slope(double x) {
 static const struct op_kind kind_slope = {OP_SLOPE("x"), .name = "gelu_tanh_backward", .template_name = "gelu_tanh",
                                           .reference.scalar = slope};
 
+static void write_onnx(struct onnx *onnx) {
+  const char *x = onnx_input(onnx, 0), *half = onnx_binary(onnx, "Mul", x, onnx_float(onnx, 0.5));
+  const char *cube = onnx_binary(onnx, "Mul", onnx_binary(onnx, "Mul", x, x), x);
+  const char *sum = onnx_binary(onnx, "Add", x, onnx_binary(onnx, "Mul", cube, onnx_float(onnx, 0.044715)));
+  const char *tanh = onnx_unary(onnx, "Tanh", onnx_binary(onnx, "Mul", sum, onnx_float(onnx, sqrt(0.5 / atan(1)))));
+  onnx_result(onnx, 0, onnx_binary(onnx, "Mul", half, onnx_binary(onnx, "Add", tanh, onnx_float(onnx, 1))));
+}
+
 static const struct op_kind kind = {
-    OP_UNARY, .name = "gelu_tanh", .reference.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY,
+    .name = "gelu_tanh",
+    .onnx.write = write_onnx,
+    .reference.scalar = scalar,
+    .gradient = op_gradient_of_x,
+    .slope = &kind_slope,
 };
 
 const struct op_file op_file_gelu_tanh = {

@@ -1,5 +1,6 @@
 /* Comparisons: y = 1 where a > b, or where a >= b, else 0; less by exchanging a and b. Without a
  * gradient: they are constant but for the jumps. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static double apply_greater(const struct node *node, const double *x) {
@@ -12,9 +13,20 @@ static double apply_greater_equal(const struct node *node, const double *x) {
   return x[0] >= x[1] ? 1 : 0;
 }
 
-static const struct op_kind kind = {OP_BINARY, .name = "greater", .reference.apply = apply_greater};
-static const struct op_kind kind_greater_equal = {OP_BINARY, .name = "greater_equal", .template_name = "greater",
-                                                  .reference.apply = apply_greater_equal};
+static void write_onnx(struct onnx *onnx) {
+  const char *truth = onnx_binary(onnx, "Greater", onnx_input(onnx, 0), onnx_input(onnx, 1));
+  onnx_result(onnx, 0, onnx_cast(onnx, truth, onnx_result_dtype(onnx)));
+}
+
+static const struct op_kind kind = {OP_BINARY, .name = "greater", .onnx.write = write_onnx,
+                                    .reference.apply = apply_greater};
+static void write_greater_equal(struct onnx *onnx) {
+  const char *truth = onnx_binary(onnx, "GreaterOrEqual", onnx_input(onnx, 0), onnx_input(onnx, 1));
+  onnx_result(onnx, 0, onnx_cast(onnx, truth, onnx_result_dtype(onnx)));
+}
+
+static const struct op_kind kind_greater_equal = {OP_BINARY, .name = "greater_equal", .onnx.write = write_greater_equal,
+                                                  .template_name = "greater", .reference.apply = apply_greater_equal};
 
 static struct value *build_less(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;

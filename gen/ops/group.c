@@ -6,6 +6,7 @@
  * do; order holds the positions, counted in index, or the rows that they are of. */
 #include <stdlib.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 /* index as [blocks][rows][choices]. */
@@ -150,8 +151,25 @@ static const char *needs(const struct node *node) {
                                         : NULL;
 }
 
+/* How many are of an earlier group. */
+static void write_starts(struct onnx *onnx) {
+  const int64_t groups = onnx_int(onnx, "groups");
+  const struct onnx_extent column[] = {onnx_fixed(-1), onnx_fixed(1)}, rows = onnx_fixed(0);
+  const struct attribute keeps = attribute_int("keepdims", 0);
+  if (onnx_int(onnx, "capacity") > 0) {
+    onnx_fail(onnx, "a group with a capacity drops what comes too late");
+    return;
+  }
+  const char *index = onnx_reshape(onnx, onnx_input(onnx, 0), column, 2);
+  const char *each = onnx_cast(onnx, onnx_range(onnx, onnx_fixed(groups + 1)), DTYPE_INT32);
+  const char *before = onnx_cast(onnx, onnx_binary(onnx, "Less", index, each), DTYPE_INT32);
+  const char *inputs[] = {before, onnx_shape(onnx, &rows, 1)};
+  onnx_result(onnx, 0, onnx_op(onnx, "ReduceSum", inputs, 2, &keeps, 1));
+}
+
 static const struct op_kind kind_starts = {
     .name = "group_starts",
+    .onnx.write = write_starts,
     .class = OP_KERNEL,
     .template_name = "group",
     .input_names = {"index"},
@@ -166,8 +184,34 @@ static const struct op_kind kind_starts = {
     .reference.evaluate = reference_starts,
 };
 
+/* x [blocks][rows][choices] in the order in which positions are grouped. */
+static const char *by_choice(struct onnx *onnx, const char *x) {
+  const int rank = onnx_rank(onnx, 0);
+  const struct onnx_extent all = onnx_fixed(-1);
+  const struct onnx_extent extents[] = {all, onnx_dim(onnx, 0, rank - 2), onnx_dim(onnx, 0, rank - 1)};
+  return onnx_reshape(onnx, onnx_exchange(onnx, onnx_reshape(onnx, x, extents, 3), 3, 1, 2), &all, 1);
+}
+
+/* Positions sorted by group, in each by their order: by keys of which no two are equal. */
+static void write_order(struct onnx *onnx) {
+  const struct onnx_extent count = onnx_result_dim(onnx, 0);
+  const struct attribute smallest = attribute_int("largest", 0);
+  onnx_ignore(onnx, "groups"); /* the order is the same for more */
+  if (onnx_int(onnx, "capacity") > 0) onnx_fail(onnx, "a group with a capacity drops what comes too late");
+  const char *visited = onnx_range(onnx, count), *positions = by_choice(onnx, visited);
+  const char *group = onnx_cast(onnx, by_choice(onnx, onnx_input(onnx, 0)), DTYPE_INT64);
+  const char *keys = onnx_binary(onnx, "Add", onnx_binary(onnx, "Mul", group, onnx_count(onnx, count)), visited);
+  const char *inputs[] = {keys, onnx_shape(onnx, &count, 1)};
+  const char *order = onnx_node(onnx, "TopK", inputs, 2, &smallest, 1, 2)[1];
+  order = onnx_binary(onnx, "Gather", positions, order);
+  if (onnx_int(onnx, "rows") != 0)
+    order = onnx_binary(onnx, "Div", order, onnx_count(onnx, onnx_dim(onnx, 0, onnx_rank(onnx, 0) - 1)));
+  onnx_result(onnx, 0, onnx_cast(onnx, order, DTYPE_INT32));
+}
+
 static const struct op_kind kind_order = {
     .name = "group_order",
+    .onnx.write = write_order,
     .class = OP_KERNEL,
     .template_name = "group",
     .input_names = {"index", "starts"},

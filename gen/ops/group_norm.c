@@ -2,6 +2,7 @@
  * each of `groups` groups of neighbouring channels, n = (x - mean) rstd, rstd = 1 / sqrt(variance + eps); y = n weight
  * + bias of each channel. With g = dy weight and averages over a group: dx = rstd (g - avg(g) - n avg(g n)), dweight =
  * the sum of dy n, dbias = the sum of dy. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 /* x as [rows][channels of a group][inner], a row for each group of each sample. */
@@ -55,8 +56,33 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   for (int i = 0; i < 3 && backward != NULL; i++) dx[i] = backward->outputs[i];
 }
 
+/* Of one for each channel as a column next to x. */
+static const char *onnx_column(struct onnx *onnx, int input) {
+  struct onnx_extent extents[MAX_RANK];
+  const int rank = onnx_rank(onnx, 0) - 1;
+  for (int i = 0; i < rank; i++) extents[i] = onnx_fixed(i == 0 ? -1 : 1);
+  return onnx_reshape(onnx, onnx_input(onnx, input), extents, rank);
+}
+
+/* Groups are the channels of an InstanceNormalization, and the weights of channels follow. */
+static void write_onnx(struct onnx *onnx) {
+  const struct attribute eps = attribute_real("epsilon", onnx_real(onnx, "eps"));
+  const int64_t groups = onnx_int(onnx, "groups");
+  struct onnx_extent extents[MAX_RANK] = {onnx_dim(onnx, 0, 0), onnx_fixed(groups), onnx_fixed(-1)};
+  double *ones = arena_alloc(onnx_arena(onnx), (size_t)groups * 2 * sizeof *ones);
+  for (int64_t i = 0; i < groups; i++) ones[i] = 1;
+  const char *inputs[] = {onnx_reshape(onnx, onnx_input(onnx, 0), extents, 3),
+                          onnx_list(onnx, DTYPE_FLOAT32, ones, groups),
+                          onnx_list(onnx, DTYPE_FLOAT32, ones + groups, groups)};
+  const char *y = onnx_op(onnx, "InstanceNormalization", inputs, 3, &eps, 1);
+  for (int i = 0; i < onnx_rank(onnx, 0); i++) extents[i] = onnx_dim(onnx, 0, i);
+  y = onnx_binary(onnx, "Mul", onnx_reshape(onnx, y, extents, onnx_rank(onnx, 0)), onnx_column(onnx, 1));
+  onnx_result(onnx, 0, onnx_binary(onnx, "Add", y, onnx_column(onnx, 2)));
+}
+
 static const struct op_kind kind = {
     .name = "group_norm",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "weight", "bias"},
     .output_names = {"y", "mean", "rstd"},

@@ -5,6 +5,7 @@
  * the library makes its matmuls of 16 bits before. */
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 enum { FIRST = 2 }; /* weight 0 among the inputs */
@@ -104,8 +105,37 @@ static bool place_sorted(const struct node *node, int seed, struct placement *pl
   return true;
 }
 
+/* Zeros for the rows after the last group, which begin at row `last` and may be none. */
+static const char *rest_onnx(struct onnx *onnx, const char *last) {
+  const struct onnx_extent rows = onnx_dim(onnx, 0, 0), columns = onnx_result_dim(onnx, 1);
+  const struct attribute axis = attribute_int("axis", 0);
+  const char *count = onnx_binary(onnx, "Sub", onnx_shape(onnx, &rows, 1), last);
+  const char *extents[] = {count, onnx_shape(onnx, &columns, 1)};
+  return onnx_binary(onnx, "Expand", onnx_float(onnx, 0), onnx_op(onnx, "Concat", extents, 2, &axis, 1));
+}
+
+/* The rows of each group, which may be none, times its weight. */
+static void write_onnx(struct onnx *onnx) {
+  const bool straight = onnx_int(onnx, "straight") != 0;
+  const int groups = onnx_n_inputs(onnx) - FIRST;
+  const char **parts = arena_alloc(onnx_arena(onnx), ((size_t)groups + 1) * sizeof *parts);
+  const char *starts = onnx_cast(onnx, onnx_input(onnx, 1), DTYPE_INT64);
+  const struct onnx_extent rows = onnx_fixed(0);
+  const struct attribute axis = attribute_int("axis", 0);
+  for (int g = 0; g < groups; g++) {
+    const char *start = onnx_slice(onnx, starts, 0, onnx_fixed(g), onnx_fixed(g + 1));
+    const char *end = onnx_slice(onnx, starts, 0, onnx_fixed(g + 1), onnx_fixed(g + 2));
+    const char *inputs[] = {onnx_input(onnx, 0), start, end, onnx_shape(onnx, &rows, 1)};
+    const char *x = onnx_op(onnx, "Slice", inputs, 4, NULL, 0), *weight = onnx_input(onnx, FIRST + g);
+    parts[g] = onnx_binary(onnx, "MatMul", x, straight ? weight : onnx_exchange(onnx, weight, 2, 0, 1));
+  }
+  parts[groups] = rest_onnx(onnx, onnx_slice(onnx, starts, 0, onnx_fixed(groups), onnx_fixed(groups + 1)));
+  onnx_result(onnx, 0, onnx_op(onnx, "Concat", parts, groups + 1, &axis, 1));
+}
+
 static const struct op_kind kind = {
     .name = "grouped_matmul",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "starts"},
     .output_names = {"y"},

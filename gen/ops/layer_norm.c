@@ -2,6 +2,7 @@
  * y[r][c] = n[r][c] weight[c] + bias[c], n = (x - mean) rstd, rstd = 1 / sqrt(variance + eps).
  * With g = dy weight and averages over a row: dx = rstd (g - avg(g) - n avg(g n)), dweight = the sum over rows of dy n,
  * dbias = the sum over rows of dy. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static const struct op_kind kind, kind_of_sum, kind_plus, kind_with_bits16;
@@ -46,8 +47,16 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   for (int i = 0; i < node->n_inputs; i++) dx[i] = backward->outputs[i];
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct attribute attributes[] = {attribute_int("axis", -1), attribute_real("epsilon", onnx_real(onnx, "eps"))};
+  const char *inputs[3];
+  for (int i = 0; i < onnx_n_inputs(onnx); i++) inputs[i] = onnx_input(onnx, i);
+  onnx_result(onnx, 0, onnx_op(onnx, "LayerNormalization", inputs, onnx_n_inputs(onnx), attributes, 2));
+}
+
 static const struct op_kind kind = {
     .name = "layer_norm",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .template_name = "norm",
     .input_names = {"x", "weight", "bias"},

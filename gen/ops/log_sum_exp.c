@@ -1,6 +1,7 @@
 /* y[r] = ln of the sum of e^x[r], over the last dimension, which is then gone; dx[r][c] = dy[r] e^(x[r][c] - y[r]). */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -32,8 +33,16 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = op_mul(builder, softmax, as_column(builder, dy[0], x));
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct onnx_extent last = onnx_fixed(-1);
+  const struct attribute keeps = attribute_int("keepdims", 0);
+  const char *inputs[] = {onnx_input(onnx, 0), onnx_shape(onnx, &last, 1)};
+  onnx_result(onnx, 0, onnx_op(onnx, "ReduceLogSumExp", inputs, 2, &keeps, 1));
+}
+
 static const struct op_kind kind = {
     .name = "log_sum_exp",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

@@ -6,6 +6,7 @@
  * float32. */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 /* The extents of a layer, by its gates. */
@@ -121,6 +122,30 @@ static struct value *incremental(struct builder *builder, const struct node *nod
   return builder_op(builder, "lstm_incremental", inputs, new->valid != NULL ? 5 : 4, NULL, 0);
 }
 
+/* A loop over the steps, which carries y and c [B][H]. */
+static void write_onnx(struct onnx *onnx) {
+  const char *gates = onnx_input(onnx, 0), *weight = onnx_exchange(onnx, onnx_input(onnx, 1), 2, 0, 1);
+  const int64_t width = onnx_dim(onnx, 0, 2).base / 4;
+  const struct onnx_extent extents[] = {onnx_dim(onnx, 0, 0), onnx_fixed(width)};
+  const char *zeros = onnx_unary(onnx, "ConstantOfShape", onnx_shape(onnx, extents, 2)), *active[4];
+  struct onnx_body body;
+  onnx_begin_body(onnx, &body);
+  const char *last = onnx_body_input(onnx, &body), *kept = onnx_body_input(onnx, &body);
+  const char *own = onnx_body_input(onnx, &body);
+  const char *all = onnx_binary(onnx, "Add", own, onnx_binary(onnx, "MatMul", last, weight));
+  for (int i = 0; i < 4; i++) {
+    const char *part = onnx_slice(onnx, all, 1, onnx_fixed(i * width), onnx_fixed((i + 1) * width));
+    active[i] = onnx_unary(onnx, i == 2 ? "Tanh" : "Sigmoid", part);
+  }
+  const char *fresh = onnx_binary(onnx, "Mul", active[0], active[2]);
+  const char *cell = onnx_binary(onnx, "Add", onnx_binary(onnx, "Mul", active[1], kept), fresh);
+  const char *y = onnx_binary(onnx, "Mul", active[3], onnx_unary(onnx, "Tanh", cell));
+  onnx_body_output(onnx, &body, y);
+  onnx_body_output(onnx, &body, cell);
+  onnx_body_output(onnx, &body, onnx_unary(onnx, "Identity", y));
+  onnx_result(onnx, 0, onnx_scan(onnx, &body, (const char *[]){zeros, zeros, gates}, 3, 2, 3)[2]);
+}
+
 static const struct op_kind kind = {
     .name = "lstm",
     .class = OP_KERNEL,
@@ -136,6 +161,7 @@ static const struct op_kind kind = {
     .cost.matmul_flops = matmul_flops,
     .library.gemms = gemms,
     .reference.evaluate = reference,
+    .onnx.write = write_onnx,
 };
 
 /* ---- Over steps that follow on at[0] earlier ones, whose last y and cells are `cache` ---- */

@@ -163,6 +163,7 @@ static bool packs(const struct node *node, const int64_t *const *strides, int64_
 
 static const struct op_kind kind = {
     .name = "matmul",
+    .onnx.operator= "MatMul",
     .class = OP_KERNEL,
     .input_names = {"a", "b"},
     .output_names = {"y"},

@@ -2,6 +2,7 @@
  * first of the largest gets the whole gradient, as in PyTorch; backward looks for it again. */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 struct window {
@@ -70,8 +71,18 @@ static double flops(const struct node *node) {
   return (double)shape_count(node->outputs[0]->shape) * (double)window.kernel[0] * (double)window.kernel[1];
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct shape padding = onnx_ints(onnx, "padding");
+  const struct attribute attributes[] = {
+      attribute_ints("kernel_shape", onnx_ints(onnx, "kernel")), attribute_ints("strides", onnx_ints(onnx, "stride")),
+      attribute_ints("pads", shape_of(4, padding.dim[0], padding.dim[1], padding.dim[0], padding.dim[1]))};
+  const char *x = onnx_input(onnx, 0);
+  onnx_result(onnx, 0, onnx_op(onnx, "MaxPool", &x, 1, attributes, 3));
+}
+
 static const struct op_kind kind = {
     .name = "max_pool",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

@@ -18,7 +18,12 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
 }
 
 static const struct op_kind kind = {
-    OP_BINARY, .name = "maximum", .reference.apply = apply, .gradient = gradient, .evaluation.mean = mean,
+    OP_BINARY,
+    .name = "maximum",
+    .onnx.operator= "Max",
+    .reference.apply = apply,
+    .gradient = gradient,
+    .evaluation.mean = mean,
 };
 
 const struct op_file op_file_maximum = {

@@ -13,7 +13,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_BINARY, .ranks.pads = true, .name = "mul", .reference.apply = apply, .gradient = gradient,
+    OP_BINARY, .ranks.pads = true, .name = "mul", .onnx.operator= "Mul", .reference.apply = apply, .gradient = gradient,
 };
 
 const struct op_file op_file_mul = {

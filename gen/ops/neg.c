@@ -11,7 +11,12 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "neg", .reference.scalar = scalar, .gradient = gradient, .evaluation.mean = op_mean_preserved,
+    OP_UNARY,
+    .name = "neg",
+    .onnx.operator= "Neg",
+    .reference.scalar = scalar,
+    .gradient = gradient,
+    .evaluation.mean = op_mean_preserved,
 };
 
 const struct op_file op_file_neg = {

@@ -1,6 +1,7 @@
 /* y = x^p, dx = dy p x^(p - 1); of a negative x only where p is whole. */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
@@ -17,9 +18,14 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = op_mul(builder, dy[0], op_scale(builder, power(builder, node->inputs[0], p - 1), p));
 }
 
+static void write_onnx(struct onnx *onnx) {
+  onnx_result(onnx, 0, onnx_binary(onnx, "Pow", onnx_input(onnx, 0), onnx_real_tensor(onnx, "exponent")));
+}
+
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "pow",
+    .onnx.write = write_onnx,
     .reference.apply = apply,
     .gradient = gradient,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},

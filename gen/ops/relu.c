@@ -13,7 +13,12 @@ static const struct op_kind kind_slope = {OP_SLOPE("x"), .name = "relu_backward"
                                           .reference.scalar = slope};
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "relu", .reference.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY,
+    .name = "relu",
+    .onnx.operator= "Relu",
+    .reference.scalar = scalar,
+    .gradient = op_gradient_of_x,
+    .slope = &kind_slope,
 };
 
 const struct op_file op_file_relu = {

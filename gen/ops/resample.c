@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/nodes.h"
 #include "gen/ops/support/support.h"
 
@@ -105,8 +106,30 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = resample(builder, dy[0], axis, back);
 }
 
+/* A product with the map as a matrix [from][to]. */
+static void write_onnx(struct onnx *onnx) {
+  const int axis = (int)onnx_int(onnx, "axis"), last = onnx_rank(onnx, 0) - 1;
+  const struct onnx_extent from = onnx_dim(onnx, 0, axis);
+  const int64_t to = onnx_int(onnx, "positions"), terms = onnx_int(onnx, "terms");
+  const double *starts = onnx_reals(onnx, "starts"), *factors = onnx_reals(onnx, "factors");
+  const struct onnx_extent extents[] = {from, onnx_fixed(to)};
+  onnx_ignore(onnx, "even_starts");
+  onnx_ignore(onnx, "even_factors");
+  if (!onnx_is_fixed(from)) {
+    onnx_fail(onnx, "it is along an axis that follows the sizes");
+    return;
+  }
+  double *map = arena_alloc(onnx_arena(onnx), (size_t)(from.base * to) * sizeof *map);
+  for (int64_t i = 0; i < to; i++)
+    for (int64_t j = 0; j < terms; j++) map[((int64_t)starts[i] + j) * to + i] = factors[i * terms + j];
+  const char *matrix = onnx_reshape(onnx, onnx_list(onnx, DTYPE_FLOAT32, map, from.base * to), extents, 2);
+  const char *x = onnx_exchange(onnx, onnx_input(onnx, 0), last + 1, axis, last);
+  onnx_result(onnx, 0, onnx_exchange(onnx, onnx_binary(onnx, "MatMul", x, matrix), last + 1, axis, last));
+}
+
 static const struct op_kind kind = {
     .name = "resample",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

@@ -1,6 +1,7 @@
 /* y = the elements of x in row-major order under the extents `dims`; dx = dy under x's. */
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -134,8 +135,16 @@ static struct value *incremental(struct builder *builder, const struct node *nod
   return NULL;
 }
 
+static void write_onnx(struct onnx *onnx) {
+  struct onnx_extent extents[MAX_RANK];
+  for (int i = 0; i < onnx_result_rank(onnx); i++) extents[i] = onnx_result_dim(onnx, i);
+  onnx_ignore(onnx, "dims");
+  onnx_result(onnx, 0, onnx_reshape(onnx, onnx_input(onnx, 0), extents, onnx_result_rank(onnx)));
+}
+
 static const struct op_kind kind = {
     .name = "reshape",
+    .onnx.write = write_onnx,
     .class = OP_VIEW,
     .input_names = {"x"},
     .output_names = {"y"},

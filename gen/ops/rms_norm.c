@@ -3,6 +3,7 @@
  * With g = dy weight: dx = rstd (g - n avg(g n)), dweight = the sum over rows of dy n. */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static const struct op_kind kind, kind_of_sum, kind_plus, kind_with_bits16;
@@ -40,8 +41,17 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   for (int i = 0; i < 2 && backward != NULL; i++) dx[i] = backward->outputs[i];
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct onnx_extent last = onnx_fixed(-1);
+  const char *x = onnx_input(onnx, 0), *squares = onnx_binary(onnx, "Mul", x, x);
+  const char *mean = onnx_binary(onnx, "ReduceMean", squares, onnx_shape(onnx, &last, 1));
+  const char *root = onnx_unary(onnx, "Sqrt", onnx_binary(onnx, "Add", mean, onnx_real_tensor(onnx, "eps")));
+  onnx_result(onnx, 0, onnx_binary(onnx, "Mul", onnx_binary(onnx, "Div", x, root), onnx_input(onnx, 1)));
+}
+
 static const struct op_kind kind = {
     .name = "rms_norm",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .template_name = "norm",
     .input_names = {"x", "weight"},

@@ -1,6 +1,7 @@
 /* y[(i + shift) mod n] = x[i] along an axis; dx is dy rolled by n - shift. The attribute is from 1 to n - 1. */
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -25,8 +26,19 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = roll(builder, dy[0], (int)node_int(node, "axis"), -node_int(node, "shift"));
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const int axis = (int)onnx_int(onnx, "axis");
+  const struct onnx_extent extent = onnx_dim(onnx, 0, axis), shift = onnx_int_extent(onnx, "shift");
+  const struct onnx_extent middle = onnx_plus(extent, onnx_times(shift, -1));
+  const char *parts[] = {onnx_slice(onnx, onnx_input(onnx, 0), axis, middle, extent),
+                         onnx_slice(onnx, onnx_input(onnx, 0), axis, onnx_fixed(0), middle)};
+  const struct attribute along = attribute_int("axis", axis);
+  onnx_result(onnx, 0, onnx_op(onnx, "Concat", parts, 2, &along, 1));
+}
+
 static const struct op_kind kind = {
     .name = "roll",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

@@ -2,6 +2,7 @@
  * of angle r becomes (a cos - b sin, b cos + a sin). Pairs are columns r and r + R of the first 2 R, as Llama's and
  * GPT-NeoX's published weights have them, or where `interleaved` 2 r and 2 r + 1, as GPT-J's; the columns after them
  * stay as they are. The gradient is the rotation back: `inverse` negates the sine. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -62,8 +63,51 @@ static int along(const struct node *node, int axis, int input) {
   return input == 0 ? axis : axis == 2 ? 0 : AXIS_WHOLE;
 }
 
+/* The part [from, to) of the last dimension. */
+static const char *columns(struct onnx *onnx, const char *x, int64_t from, int64_t to) {
+  return onnx_slice(onnx, x, -1, onnx_fixed(from), onnx_fixed(to));
+}
+
+/* a c - b s, or with `plus` a c + b s. */
+static const char *turned(struct onnx *onnx, const char *a, const char *c, const char *b, const char *s, bool plus) {
+  const char *first = onnx_binary(onnx, "Mul", a, c);
+  return onnx_binary(onnx, plus ? "Add" : "Sub", first, onnx_binary(onnx, "Mul", b, s));
+}
+
+/* Both elements of each pair as a tensor each; pairs that are neighbours have an axis of their own. */
+static const char *joined(struct onnx *onnx, const char *first, const char *second, bool interleaved, int64_t angles) {
+  struct onnx_extent extents[MAX_RANK];
+  const struct attribute last = attribute_int("axis", -1);
+  for (int i = 0; i < 3; i++) extents[i] = onnx_dim(onnx, 0, i);
+  extents[3] = onnx_fixed(2 * angles);
+  const char *pairs = onnx_op(onnx, "Concat", (const char *[]){first, second}, 2, &last, 1);
+  return interleaved ? onnx_reshape(onnx, pairs, extents, 4) : pairs;
+}
+
+static void write_onnx(struct onnx *onnx) {
+  const int64_t angles = onnx_dim(onnx, 1, 1).base, width = onnx_dim(onnx, 0, 3).base;
+  const bool interleaved = onnx_int(onnx, "interleaved") != 0, inverse = onnx_int(onnx, "inverse") != 0;
+  const char *x = columns(onnx, onnx_input(onnx, 0), 0, 2 * angles), *a, *b;
+  const char *c = onnx_input(onnx, 1), *s = onnx_input(onnx, 2);
+  struct onnx_extent extents[5] = {[3] = onnx_fixed(angles), [4] = onnx_fixed(2)};
+  for (int i = 0; i < 3; i++) extents[i] = onnx_dim(onnx, 0, i);
+  if (interleaved) {
+    const struct onnx_extent column[] = {extents[2], extents[3], onnx_fixed(1)};
+    x = onnx_reshape(onnx, x, extents, 5);
+    c = onnx_reshape(onnx, c, column, 3);
+    s = onnx_reshape(onnx, s, column, 3);
+  }
+  a = columns(onnx, x, 0, interleaved ? 1 : angles);
+  b = columns(onnx, x, interleaved ? 1 : angles, interleaved ? 2 : 2 * angles);
+  x = joined(onnx, turned(onnx, a, c, b, s, inverse), turned(onnx, b, c, a, s, !inverse), interleaved, angles);
+  const char *parts[] = {x, columns(onnx, onnx_input(onnx, 0), 2 * angles, width)};
+  const struct attribute last = attribute_int("axis", -1);
+  onnx_result(onnx, 0, 2 * angles < width ? onnx_op(onnx, "Concat", parts, 2, &last, 1) : x);
+}
+
 static const struct op_kind kind = {
     .name = "rotary",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "cos", "sin"},
     .output_names = {"y"},

@@ -1,6 +1,7 @@
 /* y = x value; dx = dy value. */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
@@ -21,10 +22,15 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
   return result;
 }
 
+static void write_onnx(struct onnx *onnx) {
+  onnx_result(onnx, 0, onnx_binary(onnx, "Mul", onnx_input(onnx, 0), onnx_real_tensor(onnx, "value")));
+}
+
 static const struct op_kind kind = {
     OP_UNARY,
     .ranks.pads = true,
     .name = "scale",
+    .onnx.write = write_onnx,
     .reference.apply = apply,
     .gradient = gradient,
     .evaluation.mean = mean,

@@ -5,6 +5,7 @@
  * Under autocast it stays in float32. */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -80,6 +81,29 @@ static struct value *incremental(struct builder *builder, const struct node *nod
   return builder_op(builder, "selective_scan_incremental", inputs, new->valid != NULL ? 8 : 7, NULL, 0);
 }
 
+/* A loop over the steps, which carries the states [B][D][N]. */
+static void write_onnx(struct onnx *onnx) {
+  const char *u = onnx_input(onnx, 0), *delta = onnx_input(onnx, 1), *a = onnx_input(onnx, 2);
+  const char *b = onnx_input(onnx, 3), *c = onnx_input(onnx, 4);
+  const struct onnx_extent extents[] = {onnx_dim(onnx, 0, 0), onnx_dim(onnx, 0, 2), onnx_dim(onnx, 2, 1)};
+  const struct onnx_extent row = onnx_fixed(1), column = onnx_fixed(2);
+  const char *rows = onnx_shape(onnx, &row, 1), *columns = onnx_shape(onnx, &column, 1);
+  const char *tensors[] = {onnx_unary(onnx, "ConstantOfShape", onnx_shape(onnx, extents, 3)), u, delta, b, c};
+  struct onnx_body body;
+  onnx_begin_body(onnx, &body);
+  const char *before = onnx_body_input(onnx, &body), *own[4];
+  for (int i = 0; i < 4; i++) own[i] = onnx_body_input(onnx, &body);
+  const char *each = onnx_binary(onnx, "Unsqueeze", own[1], columns);
+  const char *decay = onnx_unary(onnx, "Exp", onnx_binary(onnx, "Mul", each, a));
+  const char *added = onnx_binary(onnx, "Unsqueeze", onnx_binary(onnx, "Mul", own[1], own[0]), columns);
+  added = onnx_binary(onnx, "Mul", added, onnx_binary(onnx, "Unsqueeze", own[2], rows));
+  const char *states = onnx_binary(onnx, "Add", onnx_binary(onnx, "Mul", decay, before), added);
+  const char *read = onnx_binary(onnx, "MatMul", states, onnx_binary(onnx, "Unsqueeze", own[3], columns));
+  onnx_body_output(onnx, &body, states);
+  onnx_body_output(onnx, &body, onnx_binary(onnx, "Squeeze", read, columns));
+  onnx_result(onnx, 0, onnx_scan(onnx, &body, tensors, 5, 1, 2)[1]);
+}
+
 static const struct op_kind kind = {
     .name = "selective_scan",
     .class = OP_KERNEL,
@@ -92,6 +116,7 @@ static const struct op_kind kind = {
     .types.wide = true,
     .cost.flops = flops,
     .reference.evaluate = reference,
+    .onnx.write = write_onnx,
 };
 
 /* ---- Over steps that follow on at[0] earlier ones, whose states are `cache` [B][D][N] ---- */

@@ -1,4 +1,5 @@
 /* y = x + value; dx = dy. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
@@ -11,8 +12,17 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
   return inputs[0].form == MEAN_SUM ? none : op_mean_preserved(node, inputs);
 }
 
+static void write_onnx(struct onnx *onnx) {
+  onnx_result(onnx, 0, onnx_binary(onnx, "Add", onnx_input(onnx, 0), onnx_real_tensor(onnx, "value")));
+}
+
 static const struct op_kind kind = {
-    OP_UNARY, .name = "shift", .reference.apply = apply, .gradient = op_gradient_same, .evaluation.mean = mean,
+    OP_UNARY,
+    .name = "shift",
+    .onnx.write = write_onnx,
+    .reference.apply = apply,
+    .gradient = op_gradient_same,
+    .evaluation.mean = mean,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

@@ -19,7 +19,12 @@ static const struct op_kind kind_slope = {
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "sigmoid", .reference.scalar = scalar, .gradient = op_gradient_of_y, .slope = &kind_slope,
+    OP_UNARY,
+    .name = "sigmoid",
+    .onnx.operator= "Sigmoid",
+    .reference.scalar = scalar,
+    .gradient = op_gradient_of_y,
+    .slope = &kind_slope,
 };
 
 const struct op_file op_file_sigmoid = {

@@ -2,6 +2,7 @@
  * (Elfwing, Uchibe, Doya, arXiv:1702.03118, eq. 5 and 7). */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static double sigma(double x) {
@@ -23,8 +24,17 @@ static const struct op_kind kind_slope = {
     .reference.scalar = slope,
 };
 
+static void write_onnx(struct onnx *onnx) {
+  onnx_result(onnx, 0, onnx_binary(onnx, "Mul", onnx_input(onnx, 0), onnx_unary(onnx, "Sigmoid", onnx_input(onnx, 0))));
+}
+
 static const struct op_kind kind = {
-    OP_UNARY, .name = "silu", .reference.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY,
+    .name = "silu",
+    .onnx.write = write_onnx,
+    .reference.scalar = scalar,
+    .gradient = op_gradient_of_x,
+    .slope = &kind_slope,
 };
 
 const struct op_file op_file_silu = {

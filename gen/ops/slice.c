@@ -1,6 +1,7 @@
 /* y = x[start .. start + count) along an axis; dx = dy there and zero around it. */
 #include <string.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -85,8 +86,15 @@ static struct value *incremental(struct builder *builder, const struct node *nod
   return op_slice(builder, new->inputs[0], timeline.axis, start, width + before);
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct onnx_extent start = onnx_int_extent(onnx, "start"), count = onnx_int_extent(onnx, "count");
+  onnx_result(onnx, 0,
+              onnx_slice(onnx, onnx_input(onnx, 0), (int)onnx_int(onnx, "axis"), start, onnx_plus(start, count)));
+}
+
 static const struct op_kind kind = {
     .name = "slice",
+    .onnx.write = write_onnx,
     .class = OP_VIEW,
     .input_names = {"x"},
     .output_names = {"y"},
@@ -160,8 +168,28 @@ static struct value *incremental_backward(struct builder *builder, const struct 
   return start == 0 ? new->inputs[0] : op_conv_cache(builder, new, 0, start, NULL);
 }
 
+static bool part_backward(const struct node *node, int index, const int64_t *out_strides, int64_t *offset,
+                          int64_t *in_strides) {
+  (void)index;
+  for (int i = 0; i < node->outputs[0]->shape.rank; i++) in_strides[i] = out_strides[i];
+  *offset = node_int(node, "start") * out_strides[node_int(node, "axis")];
+  return true;
+}
+
+/* It is also a function of accel/model.h that pads. */
+static void write_backward(struct onnx *onnx) {
+  const int along = (int)onnx_int(onnx, "axis");
+  const struct onnx_extent axis = onnx_fixed(along), start = onnx_int_extent(onnx, "start");
+  const struct onnx_extent before = onnx_plus(start, onnx_dim(onnx, 0, along)), size = onnx_int_extent(onnx, "size");
+  const struct onnx_extent pads[] = {start, onnx_plus(size, onnx_times(before, -1))};
+  const char *inputs[] = {onnx_input(onnx, 0), onnx_shape(onnx, pads, 2), onnx_float(onnx, 0),
+                          onnx_shape(onnx, &axis, 1)};
+  onnx_result(onnx, 0, onnx_op(onnx, "Pad", inputs, 4, NULL, 0));
+}
+
 static const struct op_kind kind_backward = {
     .name = "slice_backward",
+    .onnx.write = write_backward,
     .class = OP_KERNEL,
     .input_names = {"dy"},
     .output_names = {"dx"},
@@ -170,7 +198,7 @@ static const struct op_kind kind_backward = {
     .sequence.incremental = incremental_backward,
     .gradient = gradient_backward,
     .sum = sum_backward,
-    .memory.accumulates = 1,
+    .layout.part = part_backward,
     .cost.flops = op_flops_none,
     .reference.evaluate = reference_backward,
 };

@@ -1,6 +1,7 @@
 /* y[r][c] = e^x[r][c] / the sum of e^x[r], over the last dimension; dx = y (dy - the sum of dy y over the row). */
 #include <math.h>
 
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -25,8 +26,13 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = builder_binary(builder, "softmax_backward", dy[0], node->outputs[0]);
 }
 
+static void write_onnx(struct onnx *onnx) {
+  onnx_result(onnx, 0, onnx_with(onnx, "Softmax", onnx_input(onnx, 0), "axis", -1));
+}
+
 static const struct op_kind kind = {
     .name = "softmax",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

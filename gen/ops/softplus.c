@@ -14,6 +14,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "softplus",
+    .onnx.operator= "Softplus",
     .reference.scalar = scalar,
     .gradient = gradient,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},

@@ -8,10 +8,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_UNARY,
-    .name = "sqrt",
-    .reference.scalar = sqrt,
-    .gradient = gradient,
+    OP_UNARY, .name = "sqrt", .onnx.operator= "Sqrt", .reference.scalar = sqrt, .gradient = gradient,
 };
 
 const struct op_file op_file_sqrt = {

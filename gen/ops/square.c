@@ -1,4 +1,5 @@
 /* y = x^2, dx = 2 x dy. PyTorch's square is a pow, so CUDA's autocast runs it in float32. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static double scalar(double x) {
@@ -9,9 +10,14 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = op_mul(builder, dy[0], op_scale(builder, node->inputs[0], 2));
 }
 
+static void write_onnx(struct onnx *onnx) {
+  onnx_result(onnx, 0, onnx_binary(onnx, "Mul", onnx_input(onnx, 0), onnx_input(onnx, 0)));
+}
+
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "square",
+    .onnx.write = write_onnx,
     .reference.scalar = scalar,
     .gradient = gradient,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},

@@ -13,7 +13,12 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_BINARY, .name = "sub", .reference.apply = apply, .gradient = gradient, .evaluation.mean = op_mean_added,
+    OP_BINARY,
+    .name = "sub",
+    .onnx.operator= "Sub",
+    .reference.apply = apply,
+    .gradient = gradient,
+    .evaluation.mean = op_mean_added,
 };
 
 const struct op_file op_file_sub = {

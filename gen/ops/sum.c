@@ -1,5 +1,6 @@
 /* y = the sum of x over the dimensions `axes`, which are then gone; dx = dy in each of the positions that were summed.
  */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 /* Bit i: dimension i is summed. */
@@ -77,8 +78,18 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
   return (struct mean){.form = MEAN_SUM, .most = terms, .terms = terms, .count = node->outputs[0]};
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct shape axes = onnx_ints(onnx, "axes");
+  const struct attribute keeps = attribute_int("keepdims", 0);
+  struct onnx_extent along[MAX_RANK];
+  for (int i = 0; i < axes.rank; i++) along[i] = onnx_fixed(axes.dim[i]);
+  const char *inputs[] = {onnx_input(onnx, 0), onnx_shape(onnx, along, axes.rank)};
+  onnx_result(onnx, 0, axes.rank == 0 ? inputs[0] : onnx_op(onnx, "ReduceSum", inputs, 2, &keeps, 1));
+}
+
 static const struct op_kind kind = {
     .name = "sum",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

@@ -1,4 +1,5 @@
 /* y = numbers that are known when the model is read, float32 or, where `whole`, int32. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -25,8 +26,15 @@ static void range(const struct node *node, int64_t none, int64_t *low, int64_t *
   }
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const enum dtype dtype = onnx_result_dtype(onnx);
+  onnx_ignore(onnx, "whole"); /* the result's type */
+  onnx_result(onnx, 0, onnx_list(onnx, dtype, onnx_reals(onnx, "numbers"), onnx_int(onnx, "count")));
+}
+
 static const struct op_kind kind = {
     .name = "table",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .output_names = {"y"},
     .infer = infer,

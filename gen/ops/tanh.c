@@ -18,6 +18,7 @@ static const struct op_kind kind = {
     OP_UNARY,
     .ranks.pads = true,
     .name = "tanh",
+    .onnx.operator= "Tanh",
     .reference.scalar = tanh,
     .gradient = op_gradient_of_y,
     .slope = &kind_slope,

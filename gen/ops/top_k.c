@@ -1,6 +1,7 @@
 /* The k largest of a row of the last dimension, of equal ones the first: their positions, from the largest down, and 1
  * in these positions, else 0. Without a gradient: they are constant but for the jumps; that of the numbers there goes
  * to their positions. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static bool check_k(struct arena *arena, const struct node *node, const char **error) {
@@ -58,8 +59,16 @@ static void range(const struct node *node, int64_t none, int64_t *low, int64_t *
   *high = op_columns(node->inputs[0]->shape) - 1;
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const struct onnx_extent k = onnx_fixed(onnx_int(onnx, "k"));
+  const char *inputs[] = {onnx_input(onnx, 0), onnx_shape(onnx, &k, 1)};
+  const char *chosen = onnx_node(onnx, "TopK", inputs, 2, NULL, 0, 2)[1];
+  onnx_result(onnx, 0, onnx_cast(onnx, chosen, DTYPE_INT32));
+}
+
 static const struct op_kind kind = {
     .name = "top_k",
+    .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},
@@ -70,8 +79,19 @@ static const struct op_kind kind = {
     .reference.evaluate = reference,
 };
 
+static void write_mask(struct onnx *onnx) {
+  const struct onnx_extent k = onnx_fixed(onnx_int(onnx, "k"));
+  const char *inputs[] = {onnx_input(onnx, 0), onnx_shape(onnx, &k, 1)};
+  const char *chosen = onnx_node(onnx, "TopK", inputs, 2, NULL, 0, 2)[1];
+  const char *zeros = onnx_binary(onnx, "Expand", onnx_float(onnx, 0), onnx_unary(onnx, "Shape", onnx_input(onnx, 0)));
+  const char *ones = onnx_binary(onnx, "Expand", onnx_float(onnx, 1), onnx_unary(onnx, "Shape", chosen));
+  const struct attribute last = attribute_int("axis", -1);
+  onnx_result(onnx, 0, onnx_op(onnx, "ScatterElements", (const char *[]){zeros, chosen, ones}, 3, &last, 1));
+}
+
 static const struct op_kind kind_mask = {
     .name = "top_k_mask",
+    .onnx.write = write_mask,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

@@ -1,4 +1,5 @@
 /* y = x with its dimensions a and b exchanged; dx = dy with them exchanged. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
 
 static void exchange(int64_t *list, const struct node *node) {
@@ -54,8 +55,14 @@ static int along(const struct node *node, int axis, int input) {
   return axis == a ? b : axis == b ? a : axis;
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const int a = (int)onnx_int(onnx, "a"), b = (int)onnx_int(onnx, "b");
+  onnx_result(onnx, 0, onnx_exchange(onnx, onnx_input(onnx, 0), onnx_rank(onnx, 0), a, b));
+}
+
 static const struct op_kind kind = {
     .name = "transpose",
+    .onnx.write = write_onnx,
     .class = OP_VIEW,
     .input_names = {"x"},
     .output_names = {"y"},

@@ -1,4 +1,5 @@
 /* y = a where the condition is not 0, else b; the gradient goes to the one that was taken. */
+#include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {
@@ -15,8 +16,14 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   }
 }
 
+static void write_onnx(struct onnx *onnx) {
+  const char *condition = onnx_truth(onnx, onnx_input(onnx, 0));
+  onnx_result(onnx, 0, onnx_ternary(onnx, "Where", condition, onnx_input(onnx, 1), onnx_input(onnx, 2)));
+}
+
 static const struct op_kind kind = {
     .name = "where",
+    .onnx.write = write_onnx,
     .class = OP_ELEMENTWISE,
     .input_names = {"condition", "a", "b"},
     .output_names = {"y"},

@@ -196,6 +196,12 @@ static void attention_windowed(struct fixture *fixture) {
   fixture_int(fixture, 1 + fixture_random(fixture, 6));
 }
 
+static void attention_capped(struct fixture *fixture) {
+  attention_windowed(fixture);
+  fixture_real(fixture, 0.7);
+  fixture_real(fixture, 0.9);
+}
+
 /* The bias is one for all heads of a batch. */
 static void attention_biased(struct fixture *fixture) {
   attention_grouped(fixture);
@@ -327,6 +333,7 @@ const struct op_case op_cases[] = {
     {"attention", attention_causal},
     {"attention_scaled", attention_grouped_causal},
     {"attention_window", attention_windowed},
+    {"attention_capped", attention_capped},
     {"attention_bias", attention_biased},
     {"attention_bias_scaled", attention_biased_scaled},
     {"attention_documents", attention_packed},

@@ -15,9 +15,9 @@ struct op_case {
 };
 
 /* A file's cases; NULL ends them. */
-extern const struct op_case op_cases[], shape_cases[], image_cases[];
+extern const struct op_case op_cases[], shape_cases[], image_cases[], index_cases[];
 
-/* All of them, by number from 0 on; NULL after the last one. */
+/* Those with a gradient, by number from 0 on; NULL after the last one. */
 static inline const struct op_case *op_case_at(int number) {
   const struct op_case *const lists[] = {op_cases, shape_cases, image_cases};
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)

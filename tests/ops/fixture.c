@@ -226,7 +226,7 @@ struct frame_data *fixture_run(struct fixture *fixture, struct value *y) {
 
 /* ---- Printing ---- */
 
-static void print_tensor(FILE *out, const char *name, struct shape shape, const double *elements) {
+void fixture_print_tensor(FILE *out, const char *name, struct shape shape, const double *elements) {
   fprintf(out, "\"%s\": {\"shape\": [", name);
   for (int i = 0; i < shape.rank; i++) fprintf(out, "%s%lld", i > 0 ? ", " : "", (long long)shape.dim[i]);
   fprintf(out, "], \"elements\": [");
@@ -263,24 +263,27 @@ void fixture_print(FILE *out, const struct fixture *fixture, const char *functio
   }
   fprintf(out, "], \"tensors\": {");
   for (int i = 0; i < fixture->parameters.count; i++) {
-    print_tensor(out, fixture->parameters.items[i].name, fixture->parameters.items[i].shape,
-                 fixture->parameters.items[i].elements);
+    fixture_print_tensor(out, fixture->parameters.items[i].name, fixture->parameters.items[i].shape,
+                         fixture->parameters.items[i].elements);
     fprintf(out, ", ");
   }
   for (int i = 0; i + 1 < fixture->inputs.count; i++) {
-    print_tensor(out, fixture->inputs.items[i].name, fixture->inputs.items[i].shape, fixture->inputs.items[i].elements);
+    fixture_print_tensor(out, fixture->inputs.items[i].name, fixture->inputs.items[i].shape,
+                         fixture->inputs.items[i].elements);
     fprintf(out, ", ");
   }
-  print_tensor(out, "weights", result->y_value->shape, fixture->inputs.items[fixture->inputs.count - 1].elements);
+  fixture_print_tensor(out, "weights", result->y_value->shape,
+                       fixture->inputs.items[fixture->inputs.count - 1].elements);
   fprintf(out, "}, \"gradients\": {");
   const char *separator = "";
   for (int i = 0; i < fixture->parameters.count; i++) {
     if (result->gradients[i] == NULL) continue;
     fprintf(out, "%s", separator);
-    print_tensor(out, fixture->parameters.items[i].name, fixture->parameters.items[i].shape, result->gradients[i]);
+    fixture_print_tensor(out, fixture->parameters.items[i].name, fixture->parameters.items[i].shape,
+                         result->gradients[i]);
     separator = ", ";
   }
   fprintf(out, "}, ");
-  print_tensor(out, "y", result->y_value->shape, result->y);
+  fixture_print_tensor(out, "y", result->y_value->shape, result->y);
   fprintf(out, "}\n");
 }

@@ -74,6 +74,9 @@ struct fixture_result fixture_measure(struct fixture *fixture, struct value *y);
 /* Evaluates all that leads to y, which becomes the entry's result. */
 struct frame_data *fixture_run(struct fixture *fixture, struct value *y);
 
+/* A tensor as a field of JSON. */
+void fixture_print_tensor(FILE *out, const char *name, struct shape shape, const double *elements);
+
 /* One line of JSON: the call, its tensors, its result and gradients. */
 void fixture_print(FILE *out, const struct fixture *fixture, const char *function, const struct fixture_result *result);
 

@@ -40,6 +40,14 @@ def attention_window(p, q, k, v, window):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
 
 
+def attention_capped(p, q, k, v, window, scale, cap):
+    position = torch.arange(q.shape[2])
+    hidden = (position[:, None] < position) | (position[:, None] - position >= window)
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    scores = cap * torch.tanh(scale * q @ k.transpose(-1, -2) / cap)
+    return scores.masked_fill(hidden, -torch.inf).softmax(-1) @ v
+
+
 def attention_bias_scaled(p, q, k, v, bias, causal, scale):
     hidden = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).triu(1) if causal else torch.zeros(1, 1, dtype=torch.bool)
     mask = bias.masked_fill(hidden, -torch.inf)
@@ -186,6 +194,7 @@ FUNCTIONS = {
     "attention": attention,
     "attention_scaled": attention,
     "attention_window": attention_window,
+    "attention_capped": attention_capped,
     "attention_bias": lambda p, q, k, v, bias: F.scaled_dot_product_attention(q, k, v, attn_mask=bias, enable_gqa=True),
     "attention_bias_scaled": attention_bias_scaled,
     "attention_documents": attention_documents,

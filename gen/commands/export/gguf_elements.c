@@ -7,17 +7,6 @@
 
 /* ---- Reading ---- */
 
-static float element_of(const struct stored_tensor *source, int64_t i) {
-  uint16_t half;
-  float value;
-  if (strcmp(source->dtype, "F32") == 0) {
-    memcpy(&value, source->bytes + 4 * i, sizeof value);
-    return value;
-  }
-  memcpy(&half, source->bytes + 2 * i, sizeof half);
-  return source->dtype[0] == 'B' ? rt_widen_bfloat16(half) : rt_widen_float16(half);
-}
-
 /* The row of its sources, all of the same number of rows, that a row of the tensor is. */
 static int64_t source_row(const struct gguf_tensor *tensor, int64_t row) {
   const int64_t a = tensor->a, b = tensor->b, rest = a > 0 && b > 0 ? tensor->rows / (a * b) : 1;
@@ -30,18 +19,35 @@ static int64_t source_row(const struct gguf_tensor *tensor, int64_t row) {
     const int64_t matrix = tensor->rank > 2 ? tensor->rows / tensor->shape[0] : tensor->rows;
     return row / matrix * matrix * b + a * matrix + row % matrix;
   }
+  case CHANGE_HEADS:
+    return row / tensor->c * (tensor->sources[0]->shape[0] / a) + b + row % tensor->c;
   default:
     return row;
   }
 }
 
+/* A column of `count` elements of a matrix, from an element on. */
+static void read_column(const struct stored_tensor *source, int64_t first, int64_t count, float *values) {
+  for (int64_t i = 0; i < count; i++) exported_elements(source, first + i * source->shape[1], 1, &values[i]);
+}
+
+/* Where the column of a head begins that a row is. */
+static int64_t head_column(const struct gguf_tensor *tensor, const struct stored_tensor *source, int64_t row) {
+  const int64_t each = source->shape[0] / tensor->a, width = source->shape[1];
+  return (row / width * each + tensor->b) * width + row % width;
+}
+
 void gguf_read_row(const struct gguf_tensor *tensor, int64_t row, float *values) {
   const int64_t each = tensor->rows / tensor->n_sources, at = source_row(tensor, row % each);
   const struct stored_tensor *source = tensor->sources[row / each];
-  for (int64_t i = 0; i < tensor->width; i++)
-    values[i] = tensor->change == CHANGE_TRANSPOSE ? element_of(source, i * tensor->rows + row)
-                                                   : element_of(source, at * tensor->width + i);
+  if (tensor->change == CHANGE_TRANSPOSE)
+    read_column(source, row, tensor->width, values);
+  else if (tensor->change == CHANGE_HEADS_TRANSPOSED)
+    read_column(source, head_column(tensor, source, row), tensor->width, values);
+  else
+    exported_elements(source, at * tensor->width, tensor->width, values);
   for (int64_t i = 0; i < tensor->width && tensor->change == CHANGE_PLUS; i++) values[i] += (float)tensor->a;
+  for (int64_t i = 0; i < tensor->width && tensor->change == CHANGE_MINUS_EXP; i++) values[i] = -expf(values[i]);
 }
 
 /* ---- Writing ---- */

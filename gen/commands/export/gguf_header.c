@@ -69,6 +69,11 @@ void gguf_add_int32s(struct gguf_metadata *metadata, const char *key, const int3
   for (uint64_t i = 0; i < count; i++) add_number(&metadata->bytes, (uint32_t)values[i], 4);
 }
 
+void gguf_add_bools(struct gguf_metadata *metadata, const char *key, const bool *values, uint64_t count) {
+  add_list(metadata, key, VALUE_BOOL, count);
+  for (uint64_t i = 0; i < count; i++) add_number(&metadata->bytes, values[i], 1);
+}
+
 void gguf_add_float32s(struct gguf_metadata *metadata, const char *key, const float *values, uint64_t count) {
   add_list(metadata, key, VALUE_FLOAT32, count);
   for (uint64_t i = 0; i < count; i++) add_float(&metadata->bytes, values[i]);

@@ -23,6 +23,7 @@ void gguf_add_text(struct gguf_metadata *metadata, const char *key, const char *
 /* Lists of so many. */
 void gguf_add_texts(struct gguf_metadata *metadata, const char *key, const char *const *values, uint64_t count);
 void gguf_add_int32s(struct gguf_metadata *metadata, const char *key, const int32_t *values, uint64_t count);
+void gguf_add_bools(struct gguf_metadata *metadata, const char *key, const bool *values, uint64_t count);
 void gguf_add_float32s(struct gguf_metadata *metadata, const char *key, const float *values, uint64_t count);
 
 /* Adds what a tensor is: its shape with the rows' length last, and where its bytes begin after the header. */

@@ -41,6 +41,45 @@ static const char *full_key(const struct exported *of, const char *architecture,
   return strncmp(key, "general.", 8) == 0 ? key : arena_printf(of->arena, "%s.%s", architecture, key);
 }
 
+/* The row of a key that holds; NULL: none. */
+static const struct model_row *row_of(const struct exported *of, const struct model_rows *rows, const char *key) {
+  for (int i = 0; i < rows->count; i++) {
+    const char *const *cells = rows->items[i].cells;
+    if (cells[CELL_KEY] != NULL && strcmp(cells[CELL_KEY], key) == 0 && exported_holds(of, cells[CELL_WHEN]))
+      return &rows->items[i];
+  }
+  return NULL;
+}
+
+static bool find_layers(const struct exported *of, const struct model_rows *rows, int64_t *layers) {
+  const struct model_row *row = row_of(of, rows, "block_count");
+  struct model_value value;
+  if (row != NULL && exported_number(of, row->cells[CELL_VALUE], &value)) {
+    *layers = (int64_t)value.number;
+    return true;
+  }
+  diag_error(of->diags, (struct location){.file = of->family.source}, "the table 'gguf_keys' has no block_count");
+  return false;
+}
+
+/* For each layer, whether its item of a list is `is`. */
+static bool add_bools(const struct exported *of, const struct model_rows *rows, const struct model_row *row,
+                      const char *key, struct gguf_metadata *metadata) {
+  const char *word = row->cells[CELL_VALUE];
+  const size_t before = strcspn(word, "*");
+  int64_t layers;
+  if (!find_layers(of, rows, &layers)) return false;
+  bool *values = arena_alloc(of->arena, (size_t)(layers + 1) * sizeof *values);
+  for (int64_t i = 0; i < layers; i++) {
+    const char *path = arena_printf(of->arena, "%.*s%lld", (int)before, word, (long long)i);
+    const struct model_value *item = exported_field(of, path);
+    if (item == NULL) return fail(of, path, "is missing, which a file of GGUF needs", NULL);
+    values[i] = strcmp(item->text, row->cells[CELL_IS]) == 0;
+  }
+  gguf_add_bools(metadata, key, values, (uint64_t)layers);
+  return true;
+}
+
 static bool check_value(const struct exported *of, const struct model_row *row) {
   const char *word = row->cells[CELL_VALUE];
   const struct model_value *field = exported_field(of, word);
@@ -53,10 +92,12 @@ static bool check_value(const struct exported *of, const struct model_row *row) 
               arena_printf(of->arena, "it can have %s", row->cells[CELL_IS]));
 }
 
-static bool add_row(const struct exported *of, const struct model_row *row, const char *architecture,
-                    struct gguf_metadata *metadata) {
-  const char *key = row->cells[CELL_KEY];
+static bool add_row(const struct exported *of, const struct model_rows *rows, const struct model_row *row,
+                    const char *architecture, struct gguf_metadata *metadata) {
+  const char *key = row->cells[CELL_KEY], *type = row->cells[CELL_TYPE];
   if (!exported_holds(of, row->cells[CELL_WHEN])) return true;
+  if (type != NULL && strcmp(type, "bools") == 0)
+    return add_bools(of, rows, row, full_key(of, architecture, key), metadata);
   if (row->cells[CELL_IS] != NULL && !check_value(of, row)) return false;
   if (key == NULL) return true;
   if (row->cells[CELL_TEXT] == NULL) return add_value(of, row, full_key(of, architecture, key), metadata);
@@ -64,14 +105,14 @@ static bool add_row(const struct exported *of, const struct model_row *row, cons
   return true;
 }
 
-/* Whether a row has the field, alone or in a product. */
+/* Whether a row has the field, alone or in a product or sum. */
 static bool is_in(const struct exported *of, const struct model_rows *rows, const char *field) {
   for (int i = 0; i < rows->count; i++) {
     const char *at = rows->items[i].cells[CELL_VALUE];
     if (at == NULL) continue;
     if (fnmatch(at, field, 0) == 0) return true;
-    for (; *at != '\0'; at += strspn(at, "*/")) {
-      const size_t length = strcspn(at, "*/");
+    for (; *at != '\0'; at += strspn(at, "+*/")) {
+      const size_t length = strcspn(at, "+*/");
       if (strcmp(arena_copy(of->arena, at, length), field) == 0) return true;
       at += length;
     }
@@ -79,27 +120,26 @@ static bool is_in(const struct exported *of, const struct model_rows *rows, cons
   return false;
 }
 
-static const char *architecture_of(const struct model_rows *rows) {
-  for (int i = 0; i < rows->count; i++)
-    if (rows->items[i].cells[CELL_KEY] != NULL && strcmp(rows->items[i].cells[CELL_KEY], "general.architecture") == 0)
-      return rows->items[i].cells[CELL_TEXT];
-  return NULL;
-}
-
 bool gguf_add_keys(struct exported *of, struct gguf_metadata *metadata) {
   struct model_rows rows;
   const int before = of->diags->errors;
   if (!model_rows(of->arena, of->family.model, "gguf_keys", &rows, of->diags)) return false;
-  const char *architecture = architecture_of(&rows);
+  const struct model_row *named = row_of(of, &rows, "general.architecture");
+  const char *architecture = named != NULL ? named->cells[CELL_TEXT] : NULL;
   if (architecture == NULL) {
     diag_error(of->diags, (struct location){.file = of->family.config}, "'%s' cannot be exported as GGUF",
                of->family.architecture);
     diag_help(of->diags, "%s has no table gguf_keys; docs/models.md lists the models that have one", of->family.source);
     return false;
   }
-  for (int i = 0; i < rows.count; i++) add_row(of, &rows.items[i], architecture, metadata);
+  for (int i = 0; i < rows.count; i++) add_row(of, &rows, &rows.items[i], architecture, metadata);
   for (int i = 0; i < of->config.count; i++)
     if (!is_in(of, &rows, of->config.items[i].path))
       fail(of, of->config.items[i].path, "has no meaning in a file of GGUF that is known here", NULL);
   return of->diags->errors == before;
+}
+
+bool gguf_layers(struct exported *of, int64_t *layers) {
+  struct model_rows rows;
+  return model_rows(of->arena, of->family.model, "gguf_keys", &rows, of->diags) && find_layers(of, &rows, layers);
 }

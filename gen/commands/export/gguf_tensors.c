@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gen/base/path.h"
+#include "gen/commands/export/gguf_keys.h"
 
 /* The cells of a row, in the order of struct gguf_tensor in accel/model.h. */
 enum { CELL_TENSOR, CELL_NAME, CELL_CHANGE, CELL_TYPE, CELL_WHEN };
@@ -47,6 +48,12 @@ static const char *numbered(struct arena *arena, const char *pattern, int64_t la
   return arena_printf(arena, "%.*s%" PRId64 "%s", (int)before, pattern, layer, pattern + before + 1);
 }
 
+/* Whether a row holds for a layer, whose number its condition may have for #; -1: of none. */
+static bool holds(const struct exported *of, const struct model_row *row, int64_t layer) {
+  const char *when = row->cells[CELL_WHEN];
+  return exported_holds(of, when != NULL ? numbered(of->arena, when, layer) : NULL);
+}
+
 /* ---- Changes ---- */
 
 static bool fail(const struct exported *of, const struct stored_tensor *source, const char *why) {
@@ -66,19 +73,34 @@ static const char *read_number(const struct exported *of, const char *words, int
 }
 
 static bool read_change(const struct exported *of, const char *words, struct gguf_tensor *tensor) {
-  static const char *const names[] = {"", "transpose", "swap", "swap_each", "part", "plus"};
+  static const char *const names[] = {"",     "transpose", "swap",      "swap_each", "part",
+                                      "plus", "squeeze",   "minus_exp", "heads",     "heads_transposed"};
   const size_t length = strcspn(words, " ");
   const char *name = arena_copy(of->arena, words, length), *numbers = words + length + strspn(words + length, " ");
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (strcmp(names[i], name) != 0) continue;
     tensor->change = (enum gguf_change)i;
     numbers = read_number(of, numbers, &tensor->a);
-    read_number(of, numbers, &tensor->b);
+    numbers = read_number(of, numbers, &tensor->b);
+    read_number(of, numbers, &tensor->c);
     return true;
   }
   diag_error(of->diags, (struct location){.file = of->family.source}, "the table 'gguf_tensors' has no change '%s'",
              words);
   return false;
+}
+
+/* The rows `b` to `b` + `c` of each of `a` heads, as a matrix for each. */
+static bool heads_shape(const struct exported *of, struct gguf_tensor *tensor, const struct stored_tensor *source) {
+  const bool turned = tensor->change == CHANGE_HEADS_TRANSPOSED;
+  if (source->rank != 2 || tensor->a < 1 || tensor->b < 0 || tensor->c < 1 || source->shape[0] % tensor->a != 0 ||
+      tensor->c > source->shape[0] / tensor->a - tensor->b)
+    return fail(of, source, "its rows are not those of so many heads");
+  tensor->rank = 3;
+  tensor->shape[0] = tensor->a;
+  tensor->shape[1] = turned ? source->shape[1] : tensor->c;
+  tensor->shape[2] = turned ? tensor->c : source->shape[1];
+  return true;
 }
 
 /* The shape of what a change makes of the source's. */
@@ -98,6 +120,13 @@ static bool change_shape(const struct exported *of, struct gguf_tensor *tensor, 
     tensor->shape[0] = source->shape[1];
     tensor->shape[1] = source->shape[0];
   }
+  if (tensor->change == CHANGE_SQUEEZE && (source->rank != 3 || source->shape[1] != 1))
+    return fail(of, source, "its second axis is not 1");
+  if (tensor->change == CHANGE_SQUEEZE) {
+    tensor->rank = 2;
+    tensor->shape[1] = source->shape[2];
+  }
+  if (tensor->change >= CHANGE_HEADS && !heads_shape(of, tensor, source)) return false;
   const bool single = moves && source->rank == 1;
   tensor->width = single ? 1 : tensor->shape[tensor->rank - 1];
   tensor->rows = tensor->width > 0 ? rt_shape_count(tensor->rank, tensor->shape) / tensor->width : 0;
@@ -174,7 +203,7 @@ static bool add(const struct exported *of, const struct model_rows *rows, const 
     const struct model_row *one = &rows->items[i];
     if (one->cells[CELL_TENSOR] == NULL) continue;
     if (one != row && !is_named(one->cells[CELL_TENSOR], source->name, &layer, &part)) continue;
-    if (one->cells[CELL_NAME] == NULL || !exported_holds(of, one->cells[CELL_WHEN]) || part > 0) continue;
+    if (one->cells[CELL_NAME] == NULL || !holds(of, one, layer) || part > 0) continue;
     all &= begin(of, one, source, numbered(of->arena, one->cells[CELL_NAME], layer), type, tensors) &&
            (part < 0 || stack(of, one->cells[CELL_TENSOR], layer, &tensors->items[tensors->count - 1]));
   }
@@ -188,7 +217,7 @@ static bool add_computed(const struct exported *of, const struct model_rows *row
     const struct model_row *row = &rows->items[i];
     const struct stored_tensor *computed;
     const char *change = row->cells[CELL_CHANGE];
-    if (row->cells[CELL_TENSOR] != NULL || !exported_holds(of, row->cells[CELL_WHEN])) continue;
+    if (row->cells[CELL_TENSOR] != NULL || !holds(of, row, -1)) continue;
     if (change == NULL || strncmp(change, factors, sizeof factors - 1) != 0 ||
         !gguf_rope_factors(of, change + sizeof factors - 1, &computed)) {
       diag_error(of->diags, (struct location){.file = of->family.config}, "%s does not follow from the config",
@@ -216,27 +245,18 @@ static bool check_rows(const struct exported *of, const struct model_rows *rows,
   const int before = of->diags->errors;
   for (int i = 0; i < rows->count; i++) {
     const char *pattern = rows->items[i].cells[CELL_NAME];
-    if (pattern == NULL || !exported_holds(of, rows->items[i].cells[CELL_WHEN])) continue;
-    for (int64_t k = 0; k < (strchr(pattern, '#') != NULL ? layers : 1); k++)
-      if (!has_tensor(tensors, numbered(of->arena, pattern, k)))
+    for (int64_t k = 0; pattern != NULL && k < (strchr(pattern, '#') != NULL ? layers : 1); k++)
+      if (holds(of, &rows->items[i], k) && !has_tensor(tensors, numbered(of->arena, pattern, k)))
         diag_error(of->diags, (struct location){.file = of->folder}, "the weights have no %s",
                    numbered(of->arena, rows->items[i].cells[CELL_TENSOR], k));
   }
   return of->diags->errors == before;
 }
 
-/* The number of layers, which the table of keys calls "block_count". */
-static bool read_layers(struct exported *of, int64_t *layers) {
-  struct model_rows keys;
-  struct model_value value;
-  if (!model_rows(of->arena, of->family.model, "gguf_keys", &keys, of->diags)) return false;
-  for (int i = 0; i < keys.count; i++)
-    if (keys.items[i].cells[0] != NULL && strcmp(keys.items[i].cells[0], "block_count") == 0 &&
-        exported_number(of, keys.items[i].cells[1], &value)) {
-      *layers = (int64_t)value.number;
-      return true;
-    }
-  diag_error(of->diags, (struct location){.file = of->family.source}, "the table 'gguf_keys' has no block_count");
+/* Whether the model has no parameter of a tensor: masks, and heads of other classes. */
+static bool is_left_out(const struct exported *of, const char *name) {
+  for (int i = of->tensors.count - 1; i >= 0 && of->tensors.items[i].parameter == NULL; i--)
+    if (strcmp(of->tensors.items[i].name, name) == 0) return true;
   return false;
 }
 
@@ -245,9 +265,9 @@ bool gguf_find_tensors(struct exported *of, enum gguf_type type, struct gguf_ten
   int64_t layers;
   bool all = true;
   *tensors = (struct gguf_tensors){0};
-  if (!model_rows(of->arena, of->family.model, "gguf_tensors", &rows, of->diags) || !read_layers(of, &layers))
+  if (!model_rows(of->arena, of->family.model, "gguf_tensors", &rows, of->diags) || !gguf_layers(of, &layers))
     return false;
   for (int i = 0; i < of->shards.n_tensors && of->diags->errors < 20; i++)
-    all &= add(of, &rows, of->shards.by_name[i], type, tensors);
+    if (!is_left_out(of, of->shards.by_name[i]->name)) all &= add(of, &rows, of->shards.by_name[i], type, tensors);
   return all && add_computed(of, &rows, tensors) && check_rows(of, &rows, layers, tensors);
 }

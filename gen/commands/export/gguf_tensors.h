@@ -4,7 +4,18 @@
 
 #include "gen/commands/export/export.h"
 
-enum gguf_change { CHANGE_NONE, CHANGE_TRANSPOSE, CHANGE_SWAP, CHANGE_SWAP_EACH, CHANGE_PART, CHANGE_PLUS };
+enum gguf_change {
+  CHANGE_NONE,
+  CHANGE_TRANSPOSE,
+  CHANGE_SWAP,
+  CHANGE_SWAP_EACH,
+  CHANGE_PART,
+  CHANGE_PLUS,
+  CHANGE_SQUEEZE,
+  CHANGE_MINUS_EXP,
+  CHANGE_HEADS,
+  CHANGE_HEADS_TRANSPOSED
+};
 
 /* A tensor to write. Its rows are those of its last axis; those of a vector whose elements change places have one
  * element each. */
@@ -15,7 +26,7 @@ struct gguf_tensor {
   int64_t shape[8];
   int64_t rows, width;
   enum gguf_change change;
-  int64_t a, b;                         /* of the change */
+  int64_t a, b, c;                      /* of the change */
   const struct stored_tensor **sources; /* several: stacked on the first axis */
   int n_sources;
 };

@@ -16,9 +16,13 @@ const char *tokenizer_text(const json_t *object, const char *key) {
   return text != NULL ? text : "";
 }
 
-static int64_t number_of(const struct vocabulary *vocabulary, const char *text) {
-  const json_t *number = json_object_get(vocabulary->numbers, text);
+int64_t vocabulary_find(const struct vocabulary *vocabulary, const char *text, size_t length) {
+  const json_t *number = json_object_getn(vocabulary->numbers, text, length);
   return number != NULL ? (int64_t)json_integer_value(number) : -1;
+}
+
+static int64_t number_of(const struct vocabulary *vocabulary, const char *text) {
+  return vocabulary_find(vocabulary, text, strlen(text));
 }
 
 static bool take(const struct exported *of, struct vocabulary *vocabulary, const char *text, const json_t *number,
@@ -44,18 +48,68 @@ static bool take(const struct exported *of, struct vocabulary *vocabulary, const
   return true;
 }
 
-/* llama.cpp takes an added token wherever its text is, and leaves the blanks around it. */
 static bool take_added(const struct exported *of, struct vocabulary *vocabulary, const json_t *added) {
-  static const char *const keys[] = {"lstrip", "rstrip", "single_word"};
-  const char *text = json_string_value(json_object_get(added, "content"));
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    if (json_is_true(json_object_get(added, keys[i])))
-      return tokenizer_fail(of, "tokenizer.json",
-                            arena_printf(of->arena, "added token '%s' has '%s', which a file of GGUF cannot represent",
-                                         text != NULL ? text : "", keys[i]),
-                            NULL);
-  return take(of, vocabulary, text, json_object_get(added, "id"),
+  return take(of, vocabulary, json_string_value(json_object_get(added, "content")), json_object_get(added, "id"),
               json_is_true(json_object_get(added, "special")) ? TOKEN_CONTROL : TOKEN_OWN);
+}
+
+/* The tokens that llama.cpp looks up where the model's name has "phi-3": blanks after the first three stay, and those
+ * after all other added ones are stripped. */
+static const char *const of_phi3[] = {"<unk>", "<s>", "<|endoftext|>", "</s>"};
+
+/* Whether all added tokens have `rstrip` as llama.cpp takes them for Phi 3. */
+static bool strip_as_phi3(const json_t *tokens) {
+  const json_t *token;
+  size_t i;
+  json_array_foreach(tokens, i, token) {
+    bool kept = false;
+    for (size_t k = 0; k < 3; k++) kept |= strcmp(tokenizer_text(token, "content"), of_phi3[k]) == 0;
+    if (json_is_true(json_object_get(token, "rstrip")) == kept) return false;
+  }
+  return true;
+}
+
+/* The first token with a property; NULL: none has it. */
+static const char *token_with(const json_t *tokens, const char *key) {
+  const json_t *token;
+  size_t i;
+  json_array_foreach(tokens, i, token) {
+    if (json_is_true(json_object_get(token, key))) return tokenizer_text(token, "content");
+  }
+  return NULL;
+}
+
+/* llama.cpp takes an added token wherever its text is, and leaves the blanks around it, but for those of Phi 3. */
+static bool check_added(const struct exported *of, const json_t *tokens, struct vocabulary *vocabulary) {
+  static const char *const keys[] = {"lstrip", "single_word", "rstrip"};
+  for (size_t i = 0; i < 3; i++) {
+    const char *text = token_with(tokens, keys[i]), *help = NULL;
+    if (text == NULL) continue;
+    vocabulary->strips = i == 2 && strip_as_phi3(tokens);
+    if (vocabulary->strips) continue;
+    if (i == 2)
+      help =
+          "llama.cpp strips blanks after all added tokens but <unk>, <s> and <|endoftext|>, as Phi 3's tokenizers do, "
+          "or after none";
+    return tokenizer_fail(
+        of, "tokenizer.json",
+        arena_printf(of->arena, "added token '%s' has '%s', which a file of GGUF cannot represent", text, keys[i]),
+        help);
+  }
+  return true;
+}
+
+/* Without one of them llama.cpp does not open the file. */
+static bool check_phi3(const struct exported *of, const struct vocabulary *vocabulary) {
+  for (size_t i = 0; i < sizeof of_phi3 / sizeof *of_phi3; i++)
+    if (number_of(vocabulary, of_phi3[i]) < 0)
+      return tokenizer_fail(
+          of, "tokenizer.json",
+          arena_printf(of->arena, "added tokens have 'rstrip', and there is no token '%s'", of_phi3[i]),
+          "llama.cpp strips blanks in the vocabulary of Phi 3 alone, which has <unk>, <s>, </s> and <|endoftext|>");
+  diag_warning(of->diags, (struct location){.file = arena_printf(of->arena, "%s/tokenizer.json", of->folder)},
+               "llama.cpp strips ASCII's blanks after an added token, and this tokenizer all of Unicode's");
+  return true;
 }
 
 /* Numbers without a token get a text of their own. */
@@ -84,14 +138,16 @@ bool vocabulary_read(const struct exported *of, json_t *tokenizer, struct vocabu
   json_object_foreach(json_object_get(json_object_get(tokenizer, "model"), "vocab"), text, number) {
     if (!take(of, vocabulary, text, number, TOKEN_NORMAL)) return false;
   }
+  if (!check_added(of, json_object_get(tokenizer, "added_tokens"), vocabulary)) return false;
   json_array_foreach(json_object_get(tokenizer, "added_tokens"), i, added) {
     if (!take_added(of, vocabulary, added)) return false;
   }
+  if (vocabulary->strips && !check_phi3(of, vocabulary)) return false;
   return fill(of, vocabulary);
 }
 
-/* "a b" of each merge, which newer files have as ["a", "b"]. */
-bool vocabulary_add_merges(const struct exported *of, const json_t *merges, struct gguf_metadata *metadata) {
+/* Newer files have ["a", "b"] for "a b". */
+bool vocabulary_merges(const struct exported *of, const json_t *merges, const char ***pairs) {
   const size_t count = json_array_size(merges);
   const char **texts = arena_alloc(of->arena, (count + 1) * sizeof *texts);
   for (size_t i = 0; i < count; i++) {
@@ -104,9 +160,8 @@ bool vocabulary_add_merges(const struct exported *of, const json_t *merges, stru
     if (texts[i] == NULL || strchr(texts[i], ' ') == NULL)
       return tokenizer_fail(of, "tokenizer.json", arena_printf(of->arena, "merge %zu is not a pair of texts", i), NULL);
   }
-  if (count == 0) return tokenizer_fail(of, "tokenizer.json", "the model has no merges", NULL);
-  gguf_add_texts(metadata, "tokenizer.ggml.merges", texts, count);
-  return true;
+  *pairs = texts;
+  return count > 0 || tokenizer_fail(of, "tokenizer.json", "the model has no merges", NULL);
 }
 
 /* ---- Special tokens ---- */

@@ -8,13 +8,14 @@
 #include "gen/commands/export/gguf_header.h"
 
 /* As llama.cpp numbers them. */
-enum token_type { TOKEN_NORMAL = 1, TOKEN_CONTROL = 3, TOKEN_OWN = 4, TOKEN_UNUSED = 5 };
+enum token_type { TOKEN_NORMAL = 1, TOKEN_CONTROL = 3, TOKEN_OWN = 4, TOKEN_UNUSED = 5, TOKEN_BYTE = 6 };
 
 struct vocabulary {
   const char **texts; /* by number */
   int32_t *types;     /* enum token_type of each */
   uint64_t count;     /* the model's vocab_size */
   json_t *numbers;    /* each text's number: an object of who reads the vocabulary, empty at first */
+  bool strips;        /* blanks after added tokens, as llama.cpp strips them of Phi 3 */
 };
 
 /* Adds an error in a file of the folder; `help` may be NULL. False. */
@@ -27,8 +28,11 @@ const char *tokenizer_text(const json_t *object, const char *key);
  * twice, an added token that llama.cpp would find elsewhere. */
 bool vocabulary_read(const struct exported *of, json_t *tokenizer, struct vocabulary *vocabulary);
 
-/* Adds "a b" of each merge. False with an error where one is no pair. */
-bool vocabulary_add_merges(const struct exported *of, const json_t *merges, struct gguf_metadata *metadata);
+/* The number of the token with a text of `length` bytes; -1: there is none. */
+int64_t vocabulary_find(const struct vocabulary *vocabulary, const char *text, size_t length);
+
+/* "a b" of each merge, in the arena. False with an error where one is no pair, or where there is none. */
+bool vocabulary_merges(const struct exported *of, const json_t *merges, const char ***pairs);
 
 /* Adds the numbers of bos, eos, unk and pad, and whether a text has bos before and eos after it. False with an error
  * where a named one is no token, or where a text gets other tokens. */

@@ -65,9 +65,19 @@ void op_biased_backward_reference(const struct node *node, const double *const *
 bool op_biased_accepts(const struct node *node, bool output, int index, const int64_t *strides);
 bool op_place_biased(const struct node *node, int seed, int64_t ranks, struct placement *placements);
 
+/* Writes attention as operators of ONNX; `bias` and `starts` are the inputs that are these, 0 where there is none. */
+void op_attention_onnx(struct onnx *onnx, int bias, int starts);
+
 /* Attention of this rank's queries to the keys of all `ranks` ranks along `axis`, which are passed round a ring: the
  * replacement of `node` over balanced parts of its q, k and v, and whole starts or its queries' rows of a bias. Returns
  * y (gen/ops/ring_attention.c). */
 struct value *op_ring_attention(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis);
+
+/* What bounds the scores of an attention, cap tanh(score / cap); 0: nothing. No kernel over whole sequences has it. */
+double op_attention_cap(const struct node *node);
+bool op_attention_lacks_kernel(const struct node *node);
+
+/* Capped causal attention, of other operations. */
+struct value *op_attention_written_out(struct builder *builder, const struct node *node);
 
 #endif

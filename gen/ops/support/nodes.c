@@ -161,6 +161,10 @@ struct value *op_dynamic_slice(struct builder *builder, struct value *x, struct 
   return builder_op(builder, "dynamic_slice", (struct value *[]){x, at}, 2, attributes, 2);
 }
 
+struct value *op_keep(struct builder *builder, struct value *x, struct value *kept) {
+  return builder_op(builder, "keep", (struct value *[]){x, kept}, 2, NULL, 0);
+}
+
 struct value *op_exchange_whole(struct builder *builder, const char *kind, struct value *x, int64_t axis) {
   const struct attribute along = attribute_int("axis", axis);
   return builder_op(builder, kind, &x, 1, &along, 1);

@@ -64,6 +64,8 @@ struct value *op_gather(struct builder *builder, struct value *x, int axis, stru
 struct value *op_dropout(struct builder *builder, struct value *x, double p, int64_t site);
 /* The positions [at[0], at[0] + count) of x along an axis; `at` is int32. */
 struct value *op_dynamic_slice(struct builder *builder, struct value *x, struct value *at, int axis, int64_t count);
+/* x, of float32, assigned to the buffer `kept` of its shape. */
+struct value *op_keep(struct builder *builder, struct value *x, struct value *kept);
 /* 0, 1, …, count - 1 as int32. */
 struct value *op_arange(struct builder *builder, int64_t count);
 /* The class that each row of logits speaks for, as int32. */

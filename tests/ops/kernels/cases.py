@@ -128,11 +128,11 @@ def build_dropout(name, rng, shape=(1,), p=0.1, site=0, in_place=False):
     return Case(kernel, {"x": x}, {"y": truth}, {"y": "x"} if in_place else None, stream=stream)
 
 
-def build_slice_backward(name, rng, shape=(1,), axis=0, start=0, count=1, accumulate=False):
+def build_slice_backward(name, rng, shape=(1,), axis=0, start=0, count=1):
     part = [count if i == axis else n for i, n in enumerate(shape)]
     dy, truth = normal(rng, *part), np.zeros(shape)
     truth[tuple(slice(start, start + count) if i == axis else slice(None) for i in range(len(shape)))] = dy
-    kernel = Kernel("slice_backward", [Operand("dx", shape, accumulate=accumulate)], [Operand("dy", part)], name,
+    kernel = Kernel("slice_backward", [Operand("dx", shape)], [Operand("dy", part)], name,
                     axis=axis, start=start, size=shape[axis])
     return Case(kernel, {"dy": dy}, {"dx": truth})
 
@@ -198,8 +198,8 @@ FIXED = {
              ((2, 3, 2, 3, 2), (0, 2, 4))] for acc in (False, True)],
     "dropout": [dict(shape=(1,)), dict(shape=(5, 7), site=3), dict(shape=(17, 65), p=0.5), dict(shape=(64,), in_place=True)],
     "slice_backward": [dict(shape=(5,), start=1, count=3), dict(shape=(3, 7, 5), axis=1, start=2, count=5),
-                       dict(shape=(3, 7, 5), axis=1, start=0, count=2), dict(shape=(3, 8), axis=1, start=3, count=4, accumulate=True),
-                       dict(shape=(3, 8), axis=0, start=0, count=3), dict(shape=(3, 8), axis=1, start=5, accumulate=True),
+                       dict(shape=(3, 7, 5), axis=1, start=0, count=2), dict(shape=(3, 8), axis=1, start=3, count=4),
+                       dict(shape=(3, 8), axis=0, start=0, count=3), dict(shape=(3, 8), axis=1, start=5),
                        dict(shape=(3, 1), axis=1)],
     **attention_cases.FIXED,
     **sequence_cases.FIXED,
@@ -241,7 +241,7 @@ def fuzzed(kind, rng):
     if kind == "slice_backward":
         axis = int(rng.integers(len(shape)))
         start = int(rng.integers(shape[axis]))
-        return dict(shape=shape, axis=axis, start=start, count=int(rng.integers(1, shape[axis] - start + 1)), accumulate=flag())
+        return dict(shape=shape, axis=axis, start=start, count=int(rng.integers(1, shape[axis] - start + 1)))
     if kind == "dropout":
         return dict(shape=shape, p=float(rng.choice([0.1, 0.2, 0.5])), site=int(rng.integers(100)))
     return dict(shape=(size(), size()))

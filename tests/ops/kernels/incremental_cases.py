@@ -49,6 +49,12 @@ def build_conv_cache(name, rng, shape=(1,), axis=0, n=1, at=0, valid=None, first
                  axis=axis)
 
 
+def build_keep(name, rng, shape=(1,)):
+    x = normal(rng, *shape)
+    operands = [Operand("x", shape), Operand("kept", shape)]
+    return Case(Kernel("keep", [Operand("y", shape)], operands, name), {"x": x, "kept": normal(rng, *shape)}, {"y": x}, {"y": "kept"})
+
+
 def build_cumsum(name, rng, shape=(1,), axis=0, at=0, valid=None):
     x, cache = normal(rng, *shape), normal(rng, *extended(shape, axis, 1))
     y, count = x.astype(np.float64).cumsum(axis) + (cache if at else 0), counted(shape[axis], valid)
@@ -75,7 +81,7 @@ def build_scan(name, rng, b=1, t=1, d=1, n=1, at=0, valid=None):
     return build("selective_scan_incremental", name, outputs, {**given, "cache": cache}, {"y": y, "next": states[:, counted(t, valid)]}, at, valid)
 
 
-def build_attention(name, rng, b=1, h=1, t=1, positions=8, d=1, group=1, window=0, at=0, layout="dense"):
+def build_attention(name, rng, b=1, h=1, t=1, positions=8, d=1, group=1, window=0, cap=0, at=0, layout="dense"):
     kv, first, scale = h // group, min(at, positions - t), float(d) ** -0.5
     given = {"q": normal(rng, b, h, t, d), "k": normal(rng, b, kv, t, d), "v": normal(rng, b, kv, t, d),
              "k_cache": normal(rng, b, kv, positions, d), "v_cache": normal(rng, b, kv, positions, d)}
@@ -84,20 +90,23 @@ def build_attention(name, rng, b=1, h=1, t=1, positions=8, d=1, group=1, window=
         following[key][:, :, first : first + t] = given[key]
     keys, values = (following[key].astype(np.float64).repeat(group, 1) for key in "kv")
     ages = first + np.arange(t)[:, None] - np.arange(positions)
-    scores = np.where((ages >= 0) & (ages < (window or positions)), scale * given["q"] @ keys.swapaxes(-1, -2), -np.inf)
+    scores = scale * given["q"] @ keys.swapaxes(-1, -2)
+    scores = cap * np.tanh(scores / cap) if cap else scores
+    scores = np.where((ages >= 0) & (ages < (window or positions)), scores, -np.inf)
     p = np.exp(scores - scores.max(-1, keepdims=True))
     truths = {"y": p / p.sum(-1, keepdims=True) @ values, "next_k": following["k"], "next_v": following["v"]}
     heads = {"q": h, "k": kv, "v": kv}
     operands = {key: head_operand(key, b, heads[key], t, d, layout) for key in heads}
     outputs = [head_operand("y", b, h, t, d, "dense" if layout == "dense" else "merged"), *(Operand(f"next_{key}", following[key].shape) for key in "kv")]
     return build("attention_cached", name, outputs, given, truths, at, replaced={"next_k": "k_cache", "next_v": "v_cache"}, layout=operands,
-                 window=window, scale=scale)
+                 window=window, scale=scale, cap=cap)
 
 
 BUILDERS = {
     "dynamic_slice": build_dynamic_slice,
     "conv_cache": build_conv_cache,
     "conv_cache_from": lambda name, rng, **a: build_conv_cache(name, rng, first=True, **a),
+    "keep": build_keep,
     "cumsum_incremental": build_cumsum,
     "lstm_incremental": build_lstm,
     "selective_scan_incremental": build_scan,
@@ -114,12 +123,13 @@ FIXED = {
                       dict(shape=(3, 7, 5), axis=1, count=3, at=6), dict(shape=(4, 9), axis=1, count=9, at=2)],
     "conv_cache": CONV,
     "conv_cache_from": CONV,
+    "keep": [dict(shape=shape) for shape in ((1,), (17,), (3, 5, 7), (2, 3, 33, 8))],
     "cumsum_incremental": [dict(how, **at) for how, at in zip(CACHED, POSITIONS)],
     "lstm_incremental": [dict(how, **at) for how, at in zip(SIZES, POSITIONS)],
     "selective_scan_incremental": [dict(how, **at) for how, at in zip(STATES, POSITIONS)],
     "attention_cached": [dict(), dict(positions=9, at=4, d=5), dict(b=2, h=3, t=5, positions=33, d=7, at=20),
                          dict(h=4, group=2, t=3, positions=40, d=16, at=39), dict(b=2, h=2, t=4, positions=70, d=33, at=50, window=9, layout="qkv"),
-                         dict(h=2, t=9, positions=64, d=32, window=4), dict(h=2, t=9, positions=9, d=8, window=3, at=2, layout="merged"),
+                         dict(h=2, t=9, positions=64, d=32, window=4, cap=0.5), dict(h=2, t=9, positions=9, d=8, window=3, at=2, layout="merged"),
                          dict(h=6, group=3, positions=300, d=64, at=290)],
 }
 
@@ -161,12 +171,13 @@ def fuzzed_attention(rng):
     group, t = int(rng.integers(1, 3)), int(rng.integers(1, 9))
     positions = t + 8 + int(rng.integers(65))
     return dict(b=int(rng.integers(1, 3)), h=group * int(rng.integers(1, 4)), t=t, positions=positions, d=drawn_size(rng), group=group,
-                window=int(rng.integers(12)), at=int(rng.integers(positions + 1)))
+                window=int(rng.integers(12)), cap=float(rng.choice([0, 0.3, 30])), at=int(rng.integers(positions + 1)))
 
 
 FUZZED = {
     "dynamic_slice": fuzzed_slice,
     **{kind: lambda rng: dict(fuzzed_cumsum(rng), n=int(rng.integers(1, 6))) for kind in ("conv_cache", "conv_cache_from")},
+    "keep": lambda rng: dict(shape=fuzzed_along(rng)["shape"]),
     "cumsum_incremental": fuzzed_cumsum,
     "lstm_incremental": fuzzed_sizes("h"),
     "selective_scan_incremental": fuzzed_sizes("d", "n"),

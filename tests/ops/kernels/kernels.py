@@ -50,13 +50,14 @@ ENVIRONMENT = Environment("cpu")
 ENVIRONMENT.globals["device"] = {"name": "cpu", "lanes": 0, "multiplies": False}  # the compiler says which registers there are
 ENVIRONMENT.globals["training"] = {"deterministic": False}
 # The last one: what clang 19 says of the processor itself, if that is newer.
-FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-Wno-invalid-feature-combination"]
+FLAGS = ["-std=c17", "-D_POSIX_C_SOURCE=200809L", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
+         "-Wno-invalid-feature-combination"]
 SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 # What a kernel opens before it runs, and the runtime's files that do it.
 OPENED = ("gemm", "convolution")
 RUNTIME = [*sorted((ROOT / "runtime" / "onednn").glob("*.c")),
-           *(ROOT / "runtime" / f"{name}.c" for name in ("base/problem", "process/fail", "process/world", "process/world_self"))]
+           *(ROOT / "runtime" / f"{name}.c" for name in ("base/problem", "base/terminal", "process/fail", "process/world", "process/world_self"))]
 CACHE = ROOT / "build" / "tests" / "kernels"
 HEADERS = """#include <math.h>
 #include <oneapi/dnnl/dnnl.h>
