@@ -7,8 +7,9 @@
 struct accel_generation;
 
 /* Reads the flags (--help, --version, --weights FILE, --prompt TEXT, --prompt-file FILE, --tokens N, --stop TEXT,
- * --temperature T, --top-k K, --top-p P, --repetition-penalty R, --logits FILE, --seed N), reserves the arena. The
- * prompt's bytes are the first tokens (vocabulary 256); other vocabularies take --prompt as
+ * --temperature T, --top-k K, --top-p P, --repetition-penalty R, --logits FILE, --seed N; of a program with a source
+ * --input FILE), reserves the arena. Texts from a source end at sequence_length, and follow the generation_config.json
+ * next to the weights. The prompt's bytes are the first tokens (vocabulary 256); other vocabularies take --prompt as
  * token numbers, separated by spaces. */
 struct accel_generation *accel_generation_start(const struct accel_program *program, int argc, char **argv);
 
@@ -21,6 +22,10 @@ int64_t accel_generation_rank_along(const struct accel_generation *run, enum acc
 /* Reads the parameters from --weights (default: model.safetensors in the project folder), a rank its parts, then prints
  * the prompt. */
 void accel_generation_weights(struct accel_generation *run, void *weights);
+
+/* Fills `to` [count] with what the texts are written from (program->source_name), which is read from --input FILE, a
+ * .npy file. */
+void accel_generation_source(const struct accel_generation *run, float *to, int64_t count);
 
 /* Fills `tokens` [sequence_length] with the last tokens so far, the rest 0, and returns the position of the newest one;
  * -1 when the requested number of tokens is out. */

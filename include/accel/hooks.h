@@ -112,9 +112,9 @@ const float *accel_weight_of(const struct accel_run *run, const char *name, int6
 /* The same of its moving average (training.ema); NULL also where the job has none. */
 const float *accel_average_of(const struct accel_run *run, const char *name, int64_t *count);
 
-/* Where ranks divide the weights (parallelism.zero_stage: 3) a rank has none of them whole, and these give NULL, but on
- * the main process between this call, which all ranks make, and the end of the function that makes it. Elsewhere there
- * is nothing to collect. */
+/* Where ranks divide the weights (parallelism.zero_stage: 3) a rank has none of them whole, nor of the averages where
+ * they divide states (any zero_stage). Then the two above give NULL, but on the main process between this call, which
+ * all ranks make, and the end of the function that makes it. Elsewhere there is nothing to collect. */
 void accel_collect_weights(struct accel_run *run);
 
 /* The number of parameters and buffers. */

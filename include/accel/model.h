@@ -29,10 +29,16 @@
  *   {"activation_function", .is = "gelu_new"},      what the model computes with: one of these words
  *   {"n_inner", .is = "4*n_embd", .null = "4*n_embd"},  numbers and fields, by * and /
  *   {"max_position_embeddings"},                    nothing that the model computes depends on it
+ *   {"feed_forward_proj", "gated", .is = "relu gated-gelu"},   the field has the number of the word: 0, 1, ...
+ *   {.field = "capacity_factor", .is = "0"},        a field that no key says: the class computes as with this value
  *
  * A key within an object is "rope_scaling.factor", an item of a list "hidden_sizes.0", each of them "layer_types.*",
  * and the number of an object's keys or a list's items "id2label.#". `absent` and `null` are what it means that the key
- * is not there, or is null; without `null` that is what `absent` says. */
+ * is not there, or is null; without `null` that is what `absent` says.
+ *
+ * The same rows write the config.json of a run that starts from no folder: each under the first of its keys, `.is` as
+ * the first of its words. Of {"block_types.*", .is = "Block"} they write as many items as a row of "block_types.#"
+ * says. */
 struct published {
   const char *key, *field, *is, *absent, *null;
 };
@@ -47,36 +53,44 @@ struct published_input {
 /* What a sample of published weights is, where it follows from their config: a model may have a function
  *
  *   struct published_inputs published_inputs(struct config c) {
- *     return (struct published_inputs){{{"features", {c.num_channels * c.image_size * c.image_size}}}};
+ *     return (struct published_inputs){{{"features", {c.num_channels, c.image_size, c.image_size}}}};
  *   }
  *
- * of the tensors that it takes; `tokens` has the length of the longest sequence. */
+ * of the tensors that it takes; `tokens` has the length of the longest sequence, and a row of `features` as many
+ * numbers as the product of the extents. */
 struct published_inputs {
   struct published_input items[8];
 };
 
 /* A model may also list the classes of transformers whose checkpoints it loads. `accel-gen estimate` finds it by them:
  * const char *const architectures[] = {"GPT2LMHeadModel"}; values of the config that make it the class may follow:
- * "Qwen2MoeForCausalLM qk_norm=false".
+ * "Qwen2MoeForCausalLM qk_norm=false". Classes of diffusers have a row {"_class_name", .is = "AutoencoderKL"} in
+ * `published`, too: where config.json has their name.
  *
  * Published files of these classes may have the heads of other classes, too, which from_pretrained leaves out:
  * const char *const other_heads[] = {"bert.pooler.*", "cls.seq_relationship.*"}; names with * and ?. `accel-gen init`
  * writes those that a file has to model.ignore. */
+
+/* What `predict` returns is `logits` in transformers, or else its parts along axis 1 have names there:
+ * const char *const published_outputs[] = {"start_logits", "end_logits"}. */
 
 /* A model may say what its weights are in a file of GGUF, which `accel-gen export` writes. `const struct gguf_key
  * gguf_keys[]` has the file's metadata, below "llama." where "general.architecture" is "llama":
  *
  *   {"general.architecture", .text = "llama"},
  *   {"block_count", "num_hidden_layers"},        a field of the config, else a key of the config.json, else a number or
- *                                                a product of such; as uint32, float32 or bool, as the field is
+ *                                                such ones with +, * and /; as uint32, float32 or bool, as it is
  *   {"feed_forward_length", "4*n_embd"},
  *   {"rope.freq_base", "rope.theta", .type = "f32"},
  *   {"rope.dimension_count", "rotary_pct*head_dim", .type = "u32"},     refused where it is no whole number
  *   {.value = "rope.kind", .is = "ROPE_DEFAULT ROPE_LINEAR"},   the values of a field that such a file can have, or
  *                                                one number
+ *   {"attention.sliding_window_pattern", "layer_types.*", .is = "LAYER_SLIDING_ATTENTION", .type = "bools"},
+ *                                                for each layer, whether its item of a list is the one of `is`
  *   {.value = "initializer_range"},              a field without meaning for it, with * and ?
  *
- * Each field of the config is in a row, or the model is refused. A row holds only where `when` does, "FIELD=VALUE".
+ * Each field of the config is in a row, or the model is refused. A row holds only where all comparisons of `when` do,
+ * "A=B A!=B A<B A>B A>=B" of fields, numbers and words.
  *
  * `const struct gguf_tensor gguf_tensors[]` has the tensors: # is a layer's number, * are the numbers of parts that
  * become one tensor with an axis more. What is done with the elements is one of
@@ -86,10 +100,14 @@ struct published_inputs {
  *   .change = "swap_each N A"        rows [N][A][rest] as [N][rest][A]: halves of heads as pairs, A = 2
  *   .change = "part I N"             the Ith of N equal parts of the rows
  *   .change = "plus 1"               1 added
+ *   .change = "squeeze"              [A][1][B] as [A][B]
+ *   .change = "minus_exp"            -exp(x)
+ *   .change = "heads H A N"          of each of H heads the rows A to A + N, as [H][N][columns]
+ *   .change = "heads_transposed H A N"   the same as [H][columns][N]
  *
- * `.type = "f32"` for what is never narrowed. A row without a tensor of the weights is computed:
- * "rope_factors WIDTH", of the angles of Llama 3. A row without a name, or with a `when` that
- * does not hold, leaves its tensor out. */
+ * `.type = "f32"` for what is never narrowed. # is the layer's number in `when`, too. A row without a tensor of the
+ * weights is computed: "rope_factors WIDTH", of the angles of Llama 3. A row without a name, or with a `when` that does
+ * not hold, leaves its tensor out. */
 struct gguf_key {
   const char *key, *value, *is, *type, *text, *when;
 };
@@ -235,6 +253,10 @@ tensor attention_scaled(tensor q, tensor k, tensor v, enum accel_mask mask, doub
 
 /* Causal, and a query sees the last `window` keys alone, its own among them (arXiv:2004.05150, section 3.1). */
 tensor attention_window(tensor q, tensor k, tensor v, int window);
+
+/* The same with `scale`, and scores of cap tanh(score / cap), which are within (-cap, cap) (arXiv:2408.00118, section
+ * 2). */
+tensor attention_capped(tensor q, tensor k, tensor v, int window, double scale, double cap);
 
 /* softmax(q k^T / sqrt(d) + bias) v, with a bias that broadcasts to [batch][heads][t][u]. */
 tensor attention_bias(tensor q, tensor k, tensor v, tensor bias);

@@ -102,6 +102,20 @@ struct accel_row {
   size_t first, shard_size, last, own;
 };
 
+/* Where states are of some rows alone. A row has its states, in codes or not, from `states` on in the arrays of such
+ * states. */
+struct accel_row_states {
+  size_t states;
+  bool coded;
+};
+
+/* A state has a number for `block` elements of each row with or without codes; 0: it has all rows, as they are in a
+ * rank's own. */
+struct accel_state_rows {
+  bool coded;
+  size_t block;
+};
+
 /* A part of the arena; 0 bytes: none. */
 struct accel_byte_range {
   size_t first, bytes;
@@ -113,7 +127,9 @@ struct accel_sharding {
   int n_rows;
   const size_t *stage_rows; /* where those of each stage of a pipeline begin, and the end; NULL: all ranks divide all */
   int64_t whole;
-  int first_state, n_states; /* n_states 0: they divide nothing */
+  int first_state, n_states;                 /* n_states 0: they divide nothing */
+  const struct accel_row_states *row_states; /* by row; NULL: each state has all rows */
+  const struct accel_state_rows *state_rows; /* then by state */
 };
 
 /* A key of the job and its value, for the comparison with the job of a checkpoint. */
@@ -173,6 +189,8 @@ struct accel_checkpoints {
   const char *resume;      /* "auto", "never", or a checkpoint's folder */
   const char *folder_of;   /* a folder whose config.json and tokenizer go with the weights at the end; NULL: none do */
   const char *classes;     /* of transformers that the model is one of, "A B"; NULL: it names none */
+  const char *config;      /* the config.json that goes with the weights, of the model's config; NULL: folder_of's */
+  const char *no_config;   /* why none does, for a model of a class of transformers; NULL: one does, or it has none */
   bool by_rank;            /* each rank writes its part of what ranks divide; else rank 0 writes the whole */
   bool each_node;          /* the first rank of each machine writes all, and its ranks read that; else rank 0 does */
   bool saves_on_signal;    /* SIGTERM, SIGUSR1, SIGHUP and SIGINT save and end the run; else they end it */
@@ -291,6 +309,20 @@ enum accel_prediction {
   ACCEL_PREDICTS_VALUES,  /* float32 values, and float32 labels */
 };
 
+/* A tool for which the run writes files, in its own format. A program is linked with those that it names. */
+struct accel_sink;
+extern const struct accel_sink accel_sink_csv, accel_sink_tensorboard, accel_sink_wandb, accel_sink_mlflow,
+    accel_sink_dvclive;
+
+/* For whom the run is tracked, in addition to metrics.jsonl (docs/tracking.md). */
+struct accel_tracking {
+  const struct accel_sink *sinks[8]; /* NULL after them */
+  const char *project;               /* that the run belongs to; NULL: the model's name */
+  const char *run_name;              /* NULL: the name of the run's folder */
+  const char *tags[16];              /* NULL after them */
+  const char *logging_dir;           /* the folder of their files; NULL: the run's */
+};
+
 /* What was decided at generation and the runtime must know. All strings are static. */
 struct accel_program {
   const char *name;         /* the model's file without its ending: "gpt2" */
@@ -325,7 +357,7 @@ struct accel_program {
   int n_states;
   const struct accel_key *keys; /* the job's that differ from their defaults, in the order of its schema */
   int n_keys;
-  const struct accel_key *defaults; /* the others, in a program with hooks, which may ask for them */
+  const struct accel_key *defaults; /* the others, in a program with hooks or trackers, which may ask for them */
   int n_defaults;
   size_t weights_bytes; /* the extent of all parameters, from offset 0 */
   size_t arena_bytes;
@@ -349,13 +381,14 @@ struct accel_program {
   struct accel_rest rest;
   int32_t no_target;                /* the target, or label, of a position without one: the loss leaves it out */
   bool counts_targets;              /* losses are a mean over the targets of all batches; one may have none */
-  int64_t sequence_length;          /* tokens of a sequence; 0 for tables */
+  int64_t sequence_length;          /* tokens of a sequence; 0 for tables, but where their labels are written */
   int64_t vocabulary;               /* tokens must be below it; 0: unknown, not checked */
   struct accel_masking masking;     /* for accel_load_masked */
   enum accel_packing packing;       /* for accel_load_documents: files say where documents begin */
   const struct accel_input *inputs; /* of rows; none: the data is tokens */
   int n_inputs;
-  const struct accel_index *indices; /* in the order of their numbers */
+  const char *source_name, *source_shape; /* of the input that texts are written from, "[1][80][3000]"; NULL: none */
+  const struct accel_index *indices;      /* in the order of their numbers */
   int n_indices;
 
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
@@ -369,6 +402,7 @@ struct accel_program {
   int64_t predicted_classes; /* that predictions are among, or labels of a sample; 0: none */
   enum accel_prediction predicted;
   struct accel_checkpoints checkpoint;
+  struct accel_tracking tracking;
   struct accel_stopping stopping;
   struct accel_profile profile;
   bool hooks_steps;  /* user code sees every step, so each one is an event */

@@ -1,4 +1,4 @@
-/* Sums of squares that are the same in whatever order, and by whomever, they are added up. */
+/* Sums of squares, or of sizes, that are the same in whatever order, and by whomever, they are added up. */
 #ifndef ACCEL_SQUARES_H
 #define ACCEL_SQUARES_H
 

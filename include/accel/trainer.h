@@ -237,7 +237,17 @@ void accel_add_squares(int64_t *sums, const float *values, size_t count, float s
 void accel_add_squares_within(int64_t *sums, const float *values, size_t count, size_t at, size_t first, size_t n,
                               float scale);
 
-/* The root of their sum, which is not a number where one of them is not finite. */
+/* The same for the sizes of scale * values[]. */
+void accel_add_sizes(int64_t *sums, const float *values, size_t count, float scale);
+
+/* The same for those within a range, as accel_add_squares_within. */
+void accel_add_sizes_within(int64_t *sums, const float *values, size_t count, size_t at, size_t first, size_t n,
+                            float scale);
+
+/* What was added up, which is not a number where one of it is not finite. */
+double accel_sum_of_integers(const int64_t *sums);
+
+/* The root of that. */
 double accel_root_of_squares(const int64_t *sums);
 
 #endif

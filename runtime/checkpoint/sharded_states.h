@@ -18,9 +18,15 @@ void rt_sharded_close(const struct accel_program *program, char **arrays);
 /* Whether ranks have parts of a state. */
 bool rt_is_sharded(const struct accel_program *program, int state);
 
+/* Whether ranks have parts of what a run leaves: of the parameters, or of what mirrors them. */
+bool rt_leaves_sharded(const struct accel_program *program);
+
 /* Collects what the ranks have of these into the arrays of that rank; all ranks call it. */
 void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays,
                         enum state_set states);
+
+/* Collects what the ranks have of state `which`, own[which], into `whole` of that rank (NULL on the others). */
+void rt_sharded_collect_state(const struct accel_program *program, int which, char *const *own, char *whole);
 
 /* Gives each rank what is its of state `which`, from the array of that rank; all ranks call it. */
 void rt_sharded_scatter(const struct accel_program *program, int which, char *own, const char *whole);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/ending.h"
+
 /* A position in the text that is being read. */
 struct reader {
   const char *at, *end;
@@ -306,11 +308,6 @@ static bool read_rows(struct table *table, struct reader *reader) {
   return got == GOT_END;
 }
 
-static bool ends_with(const char *text, const char *ending) {
-  size_t length = strlen(text), has = strlen(ending);
-  return length >= has && strcmp(text + length - has, ending) == 0;
-}
-
 bool rt_csv_read(struct table *table, const struct indices *indices, const char *path, const char *text, size_t size,
                  struct problem *problem) {
   /* Of a line of numbers, with its blanks and its header's words; of a row with texts in it. */
@@ -321,7 +318,7 @@ bool rt_csv_read(struct table *table, const struct indices *indices, const char 
   struct reader reader = {.at = text, .end = text + size, .indices = indices, .path = path, .problem = problem};
   reader.longest = is_named(indices) ? MOST_BYTES : LEAST_BYTES + CELL_BYTES * (size_t)indices->width;
   reader.columns = is_named(indices) ? 0 : (int)indices->width;
-  reader.separator = ends_with(path, ".tsv") ? '\t' : ',';
+  reader.separator = rt_has_ending(path, ".tsv") ? '\t' : ',';
   bool good = read_rows(table, &reader);
   free(reader.number_of);
   if (!good) rt_table_free(table);

@@ -48,6 +48,7 @@ static bool name_files(struct writer *writer, const char *path, enum placing pla
   snprintf(writer->partial, sizeof writer->partial, "%s%s", writer->path, placing == BY_RENAME ? ".partial" : "");
   writer->checksums = rt_prefix_checksums_start();
   writer->stream = NULL;
+  writer->progress = NULL;
   return placing == IN_PLACE || may_replace(path, problem);
 }
 
@@ -107,6 +108,7 @@ bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct
     size_t part = size < most ? size : most;
     rt_prefix_checksums_add(&writer->checksums, at, part);
     if (!write_all(writer, at, part)) return rt_writer_give_up(writer, "cannot be written", problem);
+    if (writer->progress != NULL) rt_progress_add(writer->progress, part);
     at += part;
     size -= part;
   }

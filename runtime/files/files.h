@@ -3,6 +3,7 @@
 #define RUNTIME_FILES_FILES_H
 
 #include "runtime/base/problem.h"
+#include "runtime/base/progress.h"
 #include "runtime/files/prefix_checksums.h"
 #include "runtime/files/stream.h"
 
@@ -24,6 +25,7 @@ struct writer {
   int file;
   struct stream *stream;             /* through which it is written; NULL: none */
   struct prefix_checksums checksums; /* of what was added */
+  struct progress *progress;         /* shows what is added; NULL: nothing does */
 };
 
 /* Begins to write `path`; a partial file that a killed run left is removed before, of a link of its name the link

@@ -118,3 +118,15 @@ bool rt_lock_folder(const char *folder, struct problem *problem) {
   own_lock.owner = getpid();
   return atexit(release) == 0 || rt_problem(problem, "%s: no memory to remove it at the end", own_lock.path);
 }
+
+bool rt_folder_is_locked(const char *folder) {
+  char path[4096];
+  struct problem problem;
+  struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+  if (!rt_join(path, sizeof path, folder, "run.lock", &problem)) return false;
+  const int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool locked = fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  close(file);
+  return locked;
+}

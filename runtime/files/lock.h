@@ -11,4 +11,7 @@
  * are the folders that were made for it, if nothing was written in them. */
 bool rt_lock_folder(const char *folder, struct problem *problem);
 
+/* Whether another process has a folder. */
+bool rt_folder_is_locked(const char *folder);
+
 #endif

@@ -17,8 +17,9 @@ static bool cannot(struct problem *problem, const char *path, const char *what, 
   return rt_help(problem, "%s", cure);
 }
 
-static bool map_open(struct mapping *mapping, int file, const char *path, const char *cure, struct problem *problem) {
+bool rt_map_file(struct mapping *mapping, int file, const char *path, const char *cure, struct problem *problem) {
   struct stat status;
+  *mapping = (struct mapping){0};
   if (fstat(file, &status) != 0) return cannot(problem, path, "cannot be examined", strerror(errno), cure);
   if (!S_ISREG(status.st_mode)) return cannot(problem, path, "cannot be read", "not a regular file", cure);
   if ((uintmax_t)status.st_size > SIZE_MAX) return cannot(problem, path, "cannot be mapped", "too large", cure);
@@ -34,7 +35,7 @@ bool rt_map(struct mapping *mapping, const char *path, const char *cure, struct 
   *mapping = (struct mapping){0};
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not to wait for the writer of a pipe */
   if (file < 0) return cannot(problem, path, "cannot be opened", strerror(errno), cure);
-  bool mapped = map_open(mapping, file, path, cure, problem);
+  bool mapped = rt_map_file(mapping, file, path, cure, problem);
   close(file);
   return mapped;
 }

@@ -15,6 +15,9 @@ struct mapping {
 /* Maps the regular file at `path`. `cure` is the help of an error, such as the key that names the file. */
 bool rt_map(struct mapping *mapping, const char *path, const char *cure, struct problem *problem);
 
+/* The same of an open file; `path` is for messages. */
+bool rt_map_file(struct mapping *mapping, int file, const char *path, const char *cure, struct problem *problem);
+
 /* Tells the system that all of it will be read, so that the disk is ahead of who reads. */
 void rt_map_ahead(const struct mapping *mapping);
 

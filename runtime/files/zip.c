@@ -92,6 +92,19 @@ static int by_name(const void *a, const void *b) {
   return order != 0 ? order : (p->length > q->length) - (p->length < q->length);
 }
 
+/* Readers differ in which of two files of one name they take. */
+static bool check_names(struct zip *zip, const char *path, struct problem *problem) {
+  for (int i = 1; i < zip->count; i++) {
+    const struct zip_entry *entry = &zip->entries[i];
+    if (by_name(entry - 1, entry) != 0) continue;
+    rt_problem(problem, "%s: two of its files are called '%.*s'", path, entry->length < 200 ? (int)entry->length : 200,
+               (const char *)entry->name);
+    rt_zip_free(zip);
+    return false;
+  }
+  return true;
+}
+
 bool rt_zip_read(struct zip *zip, const char *path, const uint8_t *bytes, size_t size, struct problem *problem) {
   const struct file file = {bytes, size};
   uint64_t at, count;
@@ -114,7 +127,7 @@ bool rt_zip_read(struct zip *zip, const char *path, const uint8_t *bytes, size_t
     return false;
   }
   qsort(zip->entries, (size_t)zip->count, sizeof *zip->entries, by_name);
-  return true;
+  return check_names(zip, path, problem);
 }
 
 const struct zip_entry *rt_zip_find(const struct zip *zip, const void *name, size_t length) {

@@ -24,7 +24,7 @@ struct zip {
 bool rt_zip_is(const uint8_t *bytes, size_t size);
 
 /* Reads the directory of the archive in `bytes`, into which the entries point. Entries that are compressed or encrypted
- * are errors. */
+ * are errors, and so are two of one name. */
 bool rt_zip_read(struct zip *zip, const char *path, const uint8_t *bytes, size_t size, struct problem *problem);
 
 /* The entry whose name is the `length` bytes at `name`; NULL: none. */

@@ -5,6 +5,7 @@
 #include "runtime/files/mapping.h"
 #include "runtime/generation/prompt.h"
 #include "runtime/generation/sampler.h"
+#include "runtime/generation/source.h"
 #include "runtime/process/arena.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/flags.h"
@@ -23,8 +24,11 @@ struct accel_generation {
   struct arena arena;
   const char *weights_path; /* NULL: the project folder's model.safetensors */
   struct sampler sampler;
-  struct token_list stop; /* the text ends after these; empty: it does not */
-  int32_t *tokens;        /* the prompt and what was made of it */
+  struct token_list stop;        /* the text ends after these; empty: it does not */
+  struct generation_rules rules; /* of texts from a source */
+  float *source;                 /* what they are written from; NULL: the program has none */
+  int64_t n_source, prompted;    /* its elements; tokens of the prompt */
+  int32_t *tokens;               /* the prompt and what was made of it */
   int64_t count, capacity;
   int64_t first, done; /* where the window begins, and how many of its positions the model has run over */
   const char *logits_path;
@@ -76,7 +80,7 @@ static noreturn void fail_logits(const struct accel_generation *run) {
 
 /* What the flags say that only the start needs. */
 struct generation_options {
-  const char *prompt, *file, *stop;
+  const char *prompt, *file, *stop, *input;
   int64_t tokens;
 };
 
@@ -96,22 +100,64 @@ static bool read_prompt(struct token_list *prompt, const struct generation_optio
   return true;
 }
 
-static void add_prompt(struct accel_generation *run, const struct generation_options *options) {
+/* Reads what the text is written from, and what is known of such texts. */
+static void read_source(struct accel_generation *run, const struct generation_options *options) {
+  struct problem problem;
+  const struct accel_program *program = run->program;
+  const char *weights = run->weights_path != NULL ? run->weights_path : program->project_dir;
+  if (program->source_name == NULL && options->input == NULL) return;
+  if (program->source_name == NULL) fail("--input: this program writes from a prompt alone", "leave the flag out", 2);
+  if (options->input == NULL)
+    fail("--input is missing", "name the .npy file with the input that the text is written from", 2);
+  if (!rt_source_read(program, options->input, &run->source, &run->n_source, &problem) ||
+      !rt_source_rules(&run->rules, program, weights, &problem))
+    rt_fail(&problem, 1);
+}
+
+/* What the text begins with where no flag says so: of a source the token that its folder names. */
+static const char *default_prompt(const struct accel_generation *run, char text[16]) {
+  const struct generation_rules *rules = &run->rules;
+  if (run->source == NULL) return is_bytes(run->program) ? "\n" : "0";
+  if (rules->start < 0 || rules->prompts || is_bytes(run->program))
+    fail("--prompt is missing", "give decoder_start_token_id, and the tokens of language and task that follow on it",
+         2);
+  snprintf(text, 16, "%" PRId32, rules->start);
+  return text;
+}
+
+/* A text from a source has a last position. */
+static void end_source(struct accel_generation *run, int64_t tokens) {
+  const int64_t length = run->program->sequence_length;
+  struct problem problem;
+  if (run->source == NULL) return;
+  if (run->prompted >= length || (tokens >= 0 && run->capacity > length)) {
+    rt_problem(&problem, "the prompt and --tokens are more than the %" PRId64 " tokens of a text", length);
+    rt_help(&problem, "ask for fewer, or make the program with a longer shape of 'labels'");
+    rt_fail(&problem, 2);
+  }
+  run->capacity = length < run->capacity ? length : run->capacity;
+}
+
+static void add_prompt(struct accel_generation *run, struct generation_options *options) {
+  enum { USUAL = 500 };
   struct problem problem;
   struct token_list prompt = {0};
-  int64_t vocabulary = run->program->vocabulary;
+  int64_t vocabulary = run->program->vocabulary, tokens = options->tokens >= 0 ? options->tokens : USUAL;
+  char first[16];
+  if (options->prompt == NULL && options->file == NULL) options->prompt = default_prompt(run, first);
   bool good = read_prompt(&prompt, options, vocabulary, &problem);
   if (good && options->stop != NULL)
     good = rt_prompt_tokens(&run->stop, "--stop", options->stop, strlen(options->stop), vocabulary, &problem);
   if (!good) rt_fail_together(&problem, 2);
   if (prompt.count == 0) fail_together("the prompt is empty", "the model needs a token to start from", 2);
-  if (options->tokens > (INT64_C(1) << 40)) fail_together("--tokens is too large", "ask for fewer", 2);
-  run->capacity = prompt.count + options->tokens;
+  if (tokens > (INT64_C(1) << 40)) fail_together("--tokens is too large", "ask for fewer", 2);
+  run->capacity = prompt.count + tokens;
   run->tokens = malloc((size_t)run->capacity * sizeof *run->tokens);
   if (run->tokens == NULL) fail("no memory for the text", "ask for fewer --tokens", 1);
   memcpy(run->tokens, prompt.items, (size_t)prompt.count * sizeof *run->tokens);
-  run->count = prompt.count;
+  run->count = run->prompted = prompt.count;
   free(prompt.items);
+  end_source(run, options->tokens);
 }
 
 /* Sets what the flags say, in `run` and `options`. */
@@ -123,6 +169,12 @@ static void read_flags(struct accel_generation *run, struct generation_options *
        FLAG_TEXT,
        0,
        {.text = &run->weights_path}},
+      {"--input",
+       "FILE",
+       "a .npy file with the input that the text is written from",
+       FLAG_TEXT,
+       0,
+       {.text = &options->input}},
       {"--prompt", "TEXT", "what the text begins with", FLAG_TEXT, 0, {.text = &options->prompt}},
       {"--prompt-file", "FILE", "the same from a file; -: from standard input", FLAG_TEXT, 0, {.text = &options->file}},
       {"--tokens", "N", "how many tokens to add (default: 500)", FLAG_COUNT, 0, {.count = &options->tokens}},
@@ -179,7 +231,8 @@ static void refuse_input(const struct accel_generation *run, const struct genera
   const char *weights = run->weights_path != NULL ? run->weights_path : run->program->project_dir;
   const struct accel_start_file *file = &run->program->start;
   if (!rt_is_of_weights(file, output, weights) && !rt_is_of_weights(file, output, start) &&
-      (options->file == NULL || !rt_is_same_file(output, options->file)))
+      (options->file == NULL || !rt_is_same_file(output, options->file)) &&
+      (options->input == NULL || !rt_is_same_file(output, options->input)))
     return;
   struct problem problem;
   rt_problem(&problem, "--logits %s: this file is read", output);
@@ -194,8 +247,9 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
   program = rt_trained_join(program);
   run->program = program;
   run->sampler = (struct sampler){.temperature = 1, .seed = program->seed};
-  struct generation_options options = {.prompt = is_bytes(program) ? "\n" : "0", .tokens = 500};
+  struct generation_options options = {.tokens = -1};
   read_flags(run, &options, argc, argv);
+  read_source(run, &options);
   rt_trained_divide(program);
   rt_guard_mappings();
   if (!rt_arena_open(&run->arena, program->arena_bytes, &problem)) rt_fail(&problem, 1);
@@ -217,6 +271,10 @@ int64_t accel_generation_rank_along(const struct accel_generation *run, enum acc
 void accel_generation_weights(struct accel_generation *run, void *weights) {
   rt_trained_read(run->program, run->weights_path, weights);
   for (int64_t i = 0; i < run->count; i++) print_token(run, run->tokens[i]); /* the prompt, now that it continues */
+}
+
+void accel_generation_source(const struct accel_generation *run, float *to, int64_t count) {
+  memcpy(to, run->source, (size_t)(count < run->n_source ? count : run->n_source) * sizeof *to);
 }
 
 int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens) {
@@ -255,6 +313,7 @@ void accel_generation_logits(struct accel_generation *run, const float *logits, 
 
 static bool has_stopped(const struct accel_generation *run) {
   const struct token_list *stop = &run->stop;
+  if (rt_rules_end(&run->rules, run->tokens[run->count - 1])) return true;
   if (stop->count == 0 || run->count < stop->count) return false;
   return memcmp(run->tokens + run->count - stop->count, stop->items, (size_t)stop->count * sizeof *stop->items) == 0;
 }
@@ -268,7 +327,11 @@ static int64_t choose(struct accel_generation *run, const float *logits, int64_t
   float *penalized = run->scratch;
   memcpy(penalized, logits, (size_t)vocabulary * sizeof *penalized);
   rt_penalize(&run->sampler, run->tokens, run->count, logits, penalized);
-  return rt_sample(&run->sampler, penalized, vocabulary, (uint64_t)run->count, run->scratch + vocabulary);
+  rt_rules_suppress(&run->rules, run->count == run->prompted, penalized);
+  int64_t token = rt_sample(&run->sampler, penalized, vocabulary, (uint64_t)run->count, run->scratch + vocabulary);
+  if (token >= 0 && rt_rules_forbid(&run->rules, run->count == run->prompted, (int32_t)token))
+    fail("generation_config.json suppresses every token", "leave tokens out of its suppress_tokens", 1);
+  return token;
 }
 
 /* Rank 0 chooses for all: on different processors the same logits may be rounded differently. */
@@ -291,6 +354,8 @@ int accel_generation_finish(struct accel_generation *run) {
   rt_trained_leave(run->program);
   free(run->tokens);
   free(run->stop.items);
+  free(run->source);
+  rt_rules_free(&run->rules);
   free(run->scratch);
   free(run);
   return fflush(stdout) == 0 ? 0 : 1;

@@ -2,6 +2,7 @@
 #include "include/accel/gpu/collectives.h"
 #include "runtime/gpu/state.h"
 #include "runtime/nccl/groups.h"
+#include "runtime/nccl/seat.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 
@@ -70,12 +71,12 @@ void accel_gpu_prefetch(void *to, const void *from, size_t bytes) {
   RT_CUDA(cudaStreamWaitEvent(accel_gpu_stream(ACCEL_TRAFFIC), order.fetched, 0));
 }
 
-/* Records the event after which the sum, or the gather, that was started last has ended. */
-static void record_sum(void) {
+void rt_nccl_record_sum(void) {
   if (order.sums < order.n_summed) RT_CUDA(cudaEventRecord(order.summed[order.sums], accel_gpu_stream(ACCEL_TRAFFIC)));
   order.sums++;
 }
 
+/* Records the event after which the gather that was started last has ended. */
 static void record_gather(void) {
   RT_CUDA(cudaEventRecord(order.gathered, accel_gpu_stream(ACCEL_TRAFFIC)));
   order.gathers = true;
@@ -123,7 +124,7 @@ static ncclDataType_t type_of(enum accel_dtype dtype) {
 
 static void start(enum accel_axis axis, ncclDataType_t type, void *values, size_t count) {
   RT_NCCL(ncclAllReduce(values, values, count, type, ncclSum, rt_nccl_along(axis), rt_nccl_begin()));
-  record_sum();
+  rt_nccl_record_sum();
 }
 
 void accel_gpu_start_all_reduce(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count) {
@@ -158,7 +159,7 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
 void accel_gpu_start_all_reduce_largest(enum accel_axis axis, double *values, size_t count) {
   static_assert(sizeof(double) == sizeof(int64_t), "bits of one are those of the other");
   RT_NCCL(ncclAllReduce(values, values, count, ncclInt64, ncclMax, rt_nccl_along(axis), rt_nccl_begin()));
-  record_sum();
+  rt_nccl_record_sum();
 }
 
 void accel_broadcast_values(enum accel_axis axis, float *values, size_t count) {
@@ -170,7 +171,7 @@ void accel_broadcast_values(enum accel_axis axis, float *values, size_t count) {
 void accel_gpu_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                     size_t count) {
   RT_NCCL(ncclReduceScatter(values, own, count, type_of(dtype), ncclSum, rt_nccl_along(axis), rt_nccl_begin()));
-  record_sum();
+  rt_nccl_record_sum();
 }
 
 void accel_gpu_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all,
@@ -189,42 +190,18 @@ void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float
   if (shard_size > 0) RT_NCCL(ncclReduceScatter(values, own, shard_size, ncclFloat32, ncclSum, comm, stream));
   if (last > shard_size)
     RT_NCCL(ncclReduce(rest, own + shard_size, last - shard_size, ncclFloat32, ncclSum, ranks - 1, comm, stream));
-  record_sum();
+  rt_nccl_record_sum();
 }
 
-/* A rank among those along an axis, and how it is reached. */
-struct seat {
-  ncclComm_t comm;
-  accel_stream stream;
-  int ranks, index;
-};
-
-static struct seat seat_along(enum accel_axis axis, accel_stream stream) {
+struct seat rt_nccl_seat_along(enum accel_axis axis, accel_stream stream) {
   struct seat seat = {.comm = rt_nccl_along(axis), .stream = stream};
   RT_NCCL(ncclCommCount(seat.comm, &seat.ranks));
   RT_NCCL(ncclCommUserRank(seat.comm, &seat.index));
   return seat;
 }
 
-/* What a rank has of shards. */
-static size_t own_count(const struct seat *seat, size_t shard_size, size_t last) {
-  return seat->index + 1 == seat->ranks ? last : shard_size;
-}
-
-/* Each rank's shard of the values of all, that of rank r at shards[r * last]. */
-static void exchange(const struct seat *seat, const float *values, float *shards, size_t shard_size, size_t last) {
-  size_t own = own_count(seat, shard_size, last);
-  RT_NCCL(ncclGroupStart());
-  for (int r = 0; r < seat->ranks; r++) {
-    size_t other = r + 1 == seat->ranks ? last : shard_size;
-    RT_NCCL(ncclSend(values + (size_t)r * shard_size, other, ncclFloat32, r, seat->comm, seat->stream));
-    RT_NCCL(ncclRecv(shards + (size_t)r * last, own, ncclFloat32, r, seat->comm, seat->stream));
-  }
-  RT_NCCL(ncclGroupEnd());
-}
-
 /* Shards of one length are one call of NCCL's; what the last one has more is another. */
-static void gather(const struct seat *seat, const float *own, float *values, size_t shard_size, size_t last) {
+void rt_nccl_gather(const struct seat *seat, const float *own, float *values, size_t shard_size, size_t last) {
   float *rest = values + (size_t)seat->ranks * shard_size;
   if (shard_size > 0) RT_NCCL(ncclAllGather(own, values, shard_size, ncclFloat32, seat->comm, seat->stream));
   if (last > shard_size) {
@@ -233,28 +210,10 @@ static void gather(const struct seat *seat, const float *own, float *values, siz
   }
 }
 
-void accel_gpu_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace,
-                                        accel_add_shards *add) {
-  const struct seat seat = seat_along(axis, rt_nccl_begin());
-  size_t shard_size = count / (size_t)seat.ranks, last = count - shard_size * (size_t)(seat.ranks - 1);
-  exchange(&seat, values, workspace, shard_size, last);
-  add(workspace, workspace, own_count(&seat, shard_size, last), last);
-  gather(&seat, workspace, values, shard_size, last);
-  record_sum();
-}
-
-void accel_gpu_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t shard_size,
-                                            size_t last, float *workspace, accel_add_shards *add) {
-  const struct seat seat = seat_along(axis, rt_nccl_begin());
-  exchange(&seat, values, workspace, shard_size, last);
-  add(own, workspace, own_count(&seat, shard_size, last), last);
-  record_sum();
-}
-
 void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t shard_size,
                                  size_t last) {
-  const struct seat seat = seat_along(axis, rt_nccl_begin());
-  gather(&seat, own, values, shard_size, last);
+  const struct seat seat = rt_nccl_seat_along(axis, rt_nccl_begin());
+  rt_nccl_gather(&seat, own, values, shard_size, last);
   record_gather();
 }
 

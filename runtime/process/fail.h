@@ -16,6 +16,9 @@ void rt_speaker(char *text, size_t size);
 /* Prints the problem and ends all processes of the run; this one with `status`. */
 noreturn void rt_fail(const struct problem *problem, int status);
 
+/* Has rt_fail call `last(with)` after its message, where it is this thread that fails; NULL: nothing any more. */
+void rt_fail_after(void (*last)(void *with), void *with);
+
 /* Prints a warning. */
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,6 +1,7 @@
 #include "runtime/process/flags.h"
 
 #include "include/accel/accel.h"
+#include "runtime/base/terminal.h"
 #include "runtime/process/processor.h"
 #include "runtime/process/world.h"
 
@@ -96,7 +97,14 @@ bool rt_flags_parse(const struct flag *flags, int count, int argc, char **argv, 
     size_t length = strcspn(argv[i], "=");
     const struct flag *flag = find(flags, count, argv[i], length);
     if (flag == NULL) return unknown(flags, count, argv[i], problem);
-    const char *value = argv[i][length] == '=' ? argv[i] + length + 1 : ++i < argc ? argv[i] : NULL;
+    const bool with_value = argv[i][length] == '=';
+    if (flag->kind == FLAG_SWITCH) {
+      *flag->target.given = true;
+      if (!with_value) continue;
+      rt_problem(problem, "%s takes no value", flag->name);
+      return rt_help(problem, "--help lists the flags");
+    }
+    const char *value = with_value ? argv[i] + length + 1 : ++i < argc ? argv[i] : NULL;
     if (value == NULL) {
       rt_problem(problem, "%s needs a value: %s %s", flag->name, flag->name, flag->value);
       return rt_help(problem, "--help lists the flags");
@@ -113,27 +121,30 @@ static bool is_asked(int argc, char **argv, const char *name) {
   return false;
 }
 
+static void print_flag(int width, const char *name, const char *value, const char *help) {
+  const int rest = width - (int)strlen(name) - 1;
+  rt_print(stdout, "  %s %-*s  %s\n", name, rest, value, help);
+}
+
 static void print_help(const struct accel_program *program, const struct flag *flags, int count, const char *command) {
-  printf("%s: %s\n\nUsage: %s [flags]\n\n", program->name, program->summary, command);
+  rt_print(stdout, "%s: %s\n\nUsage: %s [flags]\n\n", program->name, program->summary, command);
   int width = (int)strlen("--version");
   for (int i = 0; i < count; i++) {
     int own = (int)(strlen(flags[i].name) + 1 + strlen(flags[i].value));
     if (own > width) width = own;
   }
-  for (int i = 0; i < count; i++)
-    printf("  %s %-*s  %s\n", flags[i].name, width - 1 - (int)strlen(flags[i].name), flags[i].value, flags[i].help);
-  printf("  %-*s  %s\n", width, "--version", "print the job, the generator and the plan of this program");
-  printf("  %-*s  %s\n", width, "--help", "print this");
+  for (int i = 0; i < count; i++) print_flag(width, flags[i].name, flags[i].value, flags[i].help);
+  print_flag(width, "--version", "", "print the job, the generator and the plan of this program");
+  print_flag(width, "--help", "", "print this");
 }
 
 static void print_version(const struct accel_program *program) {
-  printf("%s job %s\n%s, runtime %s\n%s", program->name, program->job_digest, program->generator, ACCEL_VERSION,
-         program->plan);
-  size_t length = strlen(program->plan);
-  if (length > 0 && program->plan[length - 1] != '\n') putchar('\n');
+  rt_print(stdout, "%s job %s\n%s, runtime %s\n", program->name, program->job_digest, program->generator,
+           ACCEL_VERSION);
+  rt_print_text(stdout, program->plan);
   if (rt_mesh_ranks(program) > 1) /* `accel-gen launch PROGRAM` reads this line */
-    printf("ranks     %lld by %s, timeout %d s, a signal %s\n", (long long)rt_mesh_ranks(program), rt_world_engine(),
-           program->timeout, program->checkpoint.saves_on_signal ? "saves" : "ends the run");
+    rt_print(stdout, "ranks     %lld by %s, timeout %d s, a signal %s\n", (long long)rt_mesh_ranks(program),
+             rt_world_engine(), program->timeout, program->checkpoint.saves_on_signal ? "saves" : "ends the run");
 }
 
 void rt_flags_read(const struct accel_program *program, const struct flag *flags, int count, int argc, char **argv) {

@@ -1,155 +1,22 @@
 #include "runtime/report/log.h"
 
 #include "runtime/base/digits.h"
-#include "runtime/files/files.h"
-#include "runtime/files/mapping.h"
+#include "runtime/base/terminal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
-static bool metrics_failed(struct log *log, struct problem *problem) {
-  rt_problem(problem, "%s: cannot be written: %s", log->metrics_path, strerror(errno));
-  return rt_help(problem, "check the free space, the quota and the rights of the folder, or choose another with "
-                          "--project-dir");
-}
+/* Of a line that stands below the figures of its step. */
+enum { BELOW = 9, USUAL_COLUMNS = 80 };
 
-/* The bytes of the whole lines before the first one of a step above `keep`. */
-static int64_t bytes_until(const char *text, size_t size, int64_t keep) {
-  size_t at = 0;
-  while (at < size) {
-    const char *line = text + at, *end = memchr(line, '\n', size - at);
-    char head[48];
-    int64_t step = 0;
-    if (end == NULL) break; /* a killed process left it */
-    snprintf(head, sizeof head, "%.*s", (int)(end - line < 47 ? end - line : 47), line);
-    if (sscanf(head, "{\"step\": %" SCNd64, &step) == 1 && step > keep) break;
-    at = (size_t)(end + 1 - text);
-  }
-  return (int64_t)at;
-}
-
-/* Cuts the file to what the run resumes from. */
-static bool keep_history(struct log *log, int64_t keep, struct problem *problem) {
-  struct mapping mapping;
-  if (!rt_map(&mapping, log->metrics_path, "remove it, or choose another --project-dir", problem)) return false;
-  if (keep >= 0) log->whole = bytes_until((const char *)mapping.bytes, mapping.size, keep);
-  rt_unmap(&mapping);
-  return (ftruncate(log->metrics, log->whole) == 0 && lseek(log->metrics, 0, SEEK_END) >= 0) ||
-         metrics_failed(log, problem);
-}
-
-/* A fresh run begins a file of its own: one that was linked to its name elsewhere keeps its lines. */
-static int open_metrics(const char *path, bool fresh) {
-  if (!fresh) return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (unlink(path) != 0 && errno != ENOENT) return -1;
-  return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-}
-
-/* A terminal of somebody who looks at it: mpirun gives each rank one, wherever its own output goes, and that one is no
- * session's. */
-static bool is_watched(int descriptor) {
-  return isatty(descriptor) && tcgetsid(descriptor) > 0;
-}
-
-bool rt_log_open(struct log *log, const char *folder, bool is_table, int64_t keep, struct problem *problem) {
-  *log = (struct log){.terminal = is_watched(STDOUT_FILENO), .is_table = is_table};
-  if (!rt_join(log->metrics_path, sizeof log->metrics_path, folder, "metrics.jsonl", problem)) return false;
-  log->metrics = open_metrics(log->metrics_path, keep < 0);
-  return log->metrics >= 0 ? keep_history(log, keep, problem) : metrics_failed(log, problem);
-}
-
-static void add_string(FILE *out, const char *text) {
-  putc('"', out);
-  for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-    if (*c == '"' || *c == '\\')
-      fprintf(out, "\\%c", *c);
-    else
-      fprintf(out, *c < 0x20 ? "\\u%04x" : "%c", *c);
-  }
-  putc('"', out);
-}
-
-/* Adds `"name": value` to an object's text. */
-static void add_figure(FILE *out, const char *name, const char *format, double value) {
-  char text[48] = "null";
-  if (isfinite(value)) snprintf(text, sizeof text, format, value);
-  fputs(", ", out);
-  add_string(out, name);
-  fprintf(out, ": %s", text);
-}
-
-/* The figures of steps, which the line of step 0 does not have. */
-static void add_step(FILE *out, const struct figures *figures) {
-  add_figure(out, "lr", "%.9g", figures->lr);
-  add_figure(out, "grad_norm", "%.9g", figures->grad_norm);
-  add_figure(out, "tokens_per_s", "%.1f", figures->tokens_per_s);
-  add_figure(out, "step_ms", "%.4f", figures->step_ms);
-  add_figure(out, "input_wait_ms", "%.4f", figures->input_wait_ms);
-  if (figures->peak_mib > 0) add_figure(out, "peak_memory_mib", "%.1f", figures->peak_mib);
-  if (figures->first_step_s >= 0) {
-    add_figure(out, "start_to_first_step_s", "%.3f", figures->first_step_s);
-    add_figure(out, "weights_s", "%.4f", figures->weights_s);
-  }
-  if (figures->save_stall_ms > 0) add_figure(out, "save_stall_ms", "%.3f", figures->save_stall_ms);
-  if (figures->loss_scale > 0) add_figure(out, "loss_scale", "%.9g", figures->loss_scale);
-  if (figures->skipped > 0) add_figure(out, "skipped", "%.0f", (double)figures->skipped);
-}
-
-void rt_metrics_text(FILE *out, const struct figures *figures) {
-  fprintf(out, "{\"step\": %" PRId64, figures->step);
-  /* 9 digits separate every float32 from its neighbours. */
-  if (figures->step > 0) add_figure(out, "loss", "%.9g", figures->loss);
-  if (figures->has_eval) add_figure(out, "eval_loss", "%.9g", figures->eval_loss);
-  for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)
-    if (figures->extras->items[i].waits)
-      add_figure(out, figures->extras->items[i].name, "%.9g", figures->extras->items[i].value);
-  if (figures->step > 0) add_step(out, figures);
-  fputs("}\n", out);
-}
-
-/* Adds a line to those that wait for the disk. */
-static bool add_line(struct log *log, const struct figures *figures) {
-  char *text = NULL;
-  size_t length = 0;
-  FILE *out = open_memstream(&text, &length);
-  if (out == NULL) return false;
-  if (log->n_waiting > 0) fwrite(log->waiting, 1, log->n_waiting, out);
-  rt_metrics_text(out, figures);
-  if (fclose(out) != 0) return free(text), false;
-  free(log->waiting);
-  log->waiting = text;
-  log->n_waiting = length;
-  return true;
-}
-
-/* What a full disk took of them is taken back, so that the file is lines and nothing else. */
-bool rt_log_flush(struct log *log, struct problem *problem) {
-  for (size_t at = 0; at < log->n_waiting;) {
-    ssize_t written = write(log->metrics, log->waiting + at, log->n_waiting - at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written >= 0) {
-      at += (size_t)written;
-      continue;
-    }
-    metrics_failed(log, problem);
-    bool cut = ftruncate(log->metrics, log->whole) == 0 && lseek(log->metrics, 0, SEEK_END) >= 0;
-    (void)cut; /* nothing more can be done, and the problem is reported */
-    return false;
-  }
-  log->whole += (int64_t)log->n_waiting;
-  log->n_waiting = 0;
-  return true;
-}
-
-bool rt_log_metrics(struct log *log, const struct figures *figures, struct problem *problem) {
-  return add_line(log, figures) ? rt_log_flush(log, problem) : metrics_failed(log, problem);
+void rt_log_open(struct log *log, bool is_table) {
+  log->progress = rt_progress_begin(log->form == LOG_TABLE ? stdout : NULL, "trains", 0, 0);
+  log->is_table = is_table;
 }
 
 /* A loss in 9 columns: four decimals while it is of ordinary size. */
@@ -170,61 +37,111 @@ static void print_step(const struct figures *figures) {
   snprintf(norm, sizeof norm, fabs(figures->grad_norm) < 1e4 ? "%.3f" : "%.1e", rt_unsigned_nan(figures->grad_norm));
   rt_digits(rate, sizeof rate, (int64_t)figures->tokens_per_s);
   rt_duration(left, sizeof left, figures->left_s);
-  printf("%8" PRId64 " %9s %9s %8.1e %8s %10s %8.*f %7s", figures->step, loss, eval, figures->lr, norm, rate,
+  printf("%8" PRId64 " %9s %9s %8.1e %8s %10s %8.*f %7s\n", figures->step, loss, eval, figures->lr, norm, rate,
          figures->step_ms < 10 ? 2 : 1, figures->step_ms, left);
 }
 
-static void print_figures(const struct figures *figures) {
-  char eval[32];
-  if (figures->step > 0) {
-    print_step(figures);
-  } else {
-    loss_text(eval, sizeof eval, figures->eval_loss);
-    printf("%8d %9s %9s", 0, "", eval);
-  }
-  if (figures->skipped > 0) printf("   %" PRId64 " skipped", figures->skipped);
-  for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)
-    if (figures->extras->items[i].waits && figures->extras->items[i].printed)
-      printf("   %s %.4f", figures->extras->items[i].name, rt_unsigned_nan(figures->extras->items[i].value));
-  if (figures->stopped_early) printf("   stopped early");
-  if (figures->saved != NULL) printf("   %s %s", figures->is_saving ? "saving" : "saved", figures->saved);
+/* ---- Metrics, in columns below the step's figures ---- */
+
+static bool is_shown(const struct extra *extra) {
+  return extra->waits && extra->printed;
 }
 
-void rt_log_line(struct log *log, const struct figures *figures) {
-  rt_log_clear(log);
-  if (!log->has_header) print_header(log);
-  log->has_header = true;
-  print_figures(figures);
-  putchar('\n');
+/* As a job calls it. */
+static const char *short_name(const struct extra *extra) {
+  const size_t before = strlen("eval_");
+  return strncmp(extra->name, "eval_", before) == 0 ? extra->name + before : extra->name;
+}
+
+/* All cells are as wide as the widest, so that they are below each other from one evaluation to the next. */
+static int cell_width(const struct extras *extras) {
+  int width = 0;
+  for (int i = 0; i < extras->count; i++) {
+    const int own = (int)strlen(short_name(&extras->items[i]));
+    if (is_shown(&extras->items[i]) && own > width) width = own;
+  }
+  return width + 1 + 9;
+}
+
+static void print_extras(const struct extras *extras) {
+  const int columns = rt_terminal_columns(STDOUT_FILENO), width = cell_width(extras);
+  const int in_line = ((columns > 0 ? columns : USUAL_COLUMNS) - BELOW) / (width + 3);
+  int printed = 0;
+  for (int i = 0; i < extras->count; i++) {
+    const struct extra *extra = &extras->items[i];
+    char value[32];
+    if (!is_shown(extra)) continue;
+    loss_text(value, sizeof value, extra->value);
+    if (printed > 0 && printed % (in_line > 0 ? in_line : 1) == 0) putchar('\n');
+    printf("%*s%s %*s", printed % (in_line > 0 ? in_line : 1) == 0 ? BELOW : 3, "", short_name(extra),
+           width - 1 - (int)strlen(short_name(extra)), value);
+    printed++;
+  }
+  if (printed > 0) putchar('\n');
+}
+
+/* ---- Lines ---- */
+
+void rt_log_text(const struct log *log, int indent, const char *format, ...) {
+  va_list arguments;
+  char *text = NULL;
+  size_t size;
+  FILE *memory = log->form == LOG_TABLE ? open_memstream(&text, &size) : NULL;
+  if (memory == NULL) return;
+  va_start(arguments, format);
+  vfprintf(memory, format, arguments);
+  va_end(arguments);
+  if (fclose(memory) == 0) rt_print_line(stdout, text, indent);
+  free(text);
   fflush(stdout); /* who follows through a pipe sees a line when it is written */
 }
 
+/* A program that reads the lines finds a path in quotes. */
+static void print_saved_json(int64_t step, const char *path, bool is_saving) {
+  json_t *line = json_pack("{s:I, s:s}", "step", (json_int_t)step, is_saving ? "saving" : "saved", path);
+  json_dumpf(line, stdout, 0);
+  putchar('\n');
+  json_decref(line);
+}
+
 void rt_log_saved(struct log *log, int64_t step, const char *path, bool is_saving) {
-  rt_log_clear(log);
-  printf("%8" PRId64 " %s %s\n", step, is_saving ? "saving" : "saved", path);
+  if (log->form == LOG_JSON) print_saved_json(step, path, is_saving);
+  rt_log_text(log, BELOW, "%8" PRId64 " %s %s", step, is_saving ? "saving" : "saved", path);
+}
+
+void rt_log_line(struct log *log, const struct figures *figures) {
+  char eval[32];
+  rt_terminal_clear();
+  if (log->form == LOG_TABLE) {
+    if (!log->has_header) print_header(log);
+    log->has_header = true;
+    loss_text(eval, sizeof eval, figures->eval_loss);
+    if (figures->step > 0)
+      print_step(figures);
+    else
+      printf("%8d %9s %9s\n", 0, "", eval);
+    if (figures->extras != NULL) print_extras(figures->extras);
+    if (figures->skipped > log->skipped)
+      rt_log_text(log, BELOW, "%8" PRId64 " %" PRId64 " skipped", figures->step, figures->skipped);
+    log->skipped = figures->skipped;
+    if (figures->stopped_early) rt_log_text(log, BELOW, "%8" PRId64 " stopped early", figures->step);
+  }
+  if (figures->saved != NULL) rt_log_saved(log, figures->step, figures->saved, figures->is_saving);
   fflush(stdout);
 }
 
-void rt_log_clear(struct log *log) {
-  if (log->has_progress) printf("\r\033[K");
-  log->has_progress = false;
-}
+/* ---- The progress line ---- */
 
 void rt_log_progress(struct log *log, const struct figures *figures) {
-  char left[32];
-  if (!log->terminal) return;
-  rt_log_clear(log);
-  rt_duration(left, sizeof left, figures->left_s);
-  printf("%8" PRId64 " of %" PRId64 ", loss %.4f, %s left", figures->step, figures->steps,
-         rt_unsigned_nan(figures->loss), left);
-  fflush(stdout);
-  log->has_progress = true;
-}
-
-bool rt_log_close(struct log *log, struct problem *problem) {
-  rt_log_clear(log);
-  if (log->metrics_path[0] == '\0') return true;
-  bool flushed = rt_log_flush(log, problem);
-  free(log->waiting);
-  return flushed && (close(log->metrics) == 0 || metrics_failed(log, problem));
+  char steps[64], epoch[32], loss[48], left[40], rate[32], speed[48];
+  if (!rt_progress_is_due(&log->progress)) return;
+  snprintf(steps, sizeof steps, "%8" PRId64 " of %" PRId64, figures->step, figures->steps);
+  snprintf(epoch, sizeof epoch, "epoch %.2f", figures->epoch);
+  loss_text(rate, sizeof rate, figures->loss);
+  snprintf(loss, sizeof loss, "loss %s", rate);
+  rt_duration(rate, sizeof rate, figures->left_s);
+  snprintf(left, sizeof left, "%s left", rate);
+  rt_digits(rate, sizeof rate, (int64_t)figures->tokens_per_s);
+  snprintf(speed, sizeof speed, "%s %s", rate, log->is_table ? "rows/s" : "tok/s");
+  rt_progress_show(&log->progress, (const char *const[]){steps, loss, left, epoch, speed}, 5);
 }

@@ -1,8 +1,8 @@
-/* What a run logs: lines for people on standard output, metrics.jsonl for programs. */
+/* What a run logs for people, on standard output: a line of figures each. */
 #ifndef RUNTIME_REPORT_LOG_H
 #define RUNTIME_REPORT_LOG_H
 
-#include "runtime/base/problem.h"
+#include "runtime/base/progress.h"
 #include "runtime/report/extras.h"
 
 #include <stdbool.h>
@@ -12,6 +12,7 @@
 /* The figures of one line. */
 struct figures {
   int64_t step, steps;
+  double epoch;      /* of training, from 0 */
   double loss_scale; /* 0: there is none */
   int64_t skipped;   /* steps without their update, from the start of the run */
   double loss, lr, grad_norm;
@@ -30,43 +31,34 @@ struct figures {
   bool stopped_early;   /* this line is the last one */
 };
 
-struct log {
-  bool terminal;     /* standard output is this session's: a progress line is at its end */
-  bool has_progress; /* and is there now */
-  bool has_header;
-  bool is_table; /* rows a second instead of tokens */
-  char metrics_path[4096];
-  int metrics;   /* its descriptor */
-  int64_t whole; /* its bytes: whole lines */
-  char *waiting; /* lines that it does not have yet, as the disk refused them */
-  size_t n_waiting;
+enum log_form {
+  LOG_TABLE,
+  LOG_QUIET, /* nothing */
+  LOG_JSON   /* nothing but what is saved; the figures are a tracker's, which writes them as in metrics.jsonl */
 };
 
-/* Opens metrics.jsonl in `folder`. Of its lines, those up to the first one of a step above `keep` stay; -1:
- * none. */
-bool rt_log_open(struct log *log, const char *folder, bool is_table, int64_t keep, struct problem *problem);
+struct log {
+  enum log_form form;
+  struct progress progress; /* at the end of a terminal that is this session's */
+  bool has_header;
+  bool is_table;   /* rows a second instead of tokens */
+  int64_t skipped; /* steps without their update, as was printed last */
+};
 
-/* Writes the lines that wait. */
-bool rt_log_flush(struct log *log, struct problem *problem);
+/* Begins in the form that is set: finds out whether somebody looks at standard output. */
+void rt_log_open(struct log *log, bool is_table);
 
-/* Adds a line to metrics.jsonl. When that fails, the line waits and goes out with the next one. */
-bool rt_log_metrics(struct log *log, const struct figures *figures, struct problem *problem);
-
-/* Prints a line, the columns' names before the first. */
+/* Prints a line, the columns' names before the first. Below it are what else waits, in columns of equal width, and what
+ * was saved. */
 void rt_log_line(struct log *log, const struct figures *figures);
 
 /* Prints that a checkpoint was saved, or is being saved, at a step that has no line. */
 void rt_log_saved(struct log *log, int64_t step, const char *path, bool is_saving);
 
-/* On a terminal, renews the progress line. */
+/* Prints a line of the run in words, with `indent` blanks before what continues it. */
+void rt_log_text(const struct log *log, int indent, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* On a terminal, renews the progress line, where that is due. */
 void rt_log_progress(struct log *log, const struct figures *figures);
-
-/* Removes the progress line, before something else is printed. */
-void rt_log_clear(struct log *log);
-
-bool rt_log_close(struct log *log, struct problem *problem);
-
-/* Writes one object of metrics.jsonl, with its line end. A figure that is not finite is null, for JSON has no other. */
-void rt_metrics_text(FILE *out, const struct figures *figures);
 
 #endif

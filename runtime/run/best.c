@@ -80,7 +80,7 @@ bool rt_best_restore(struct accel_run *run, struct problem *problem) {
 void accel_restore_best(struct accel_run *run, const int32_t state[4]) {
   struct problem problem;
   run->stopping.state = state;
-  if (rt_writes_files(run->program) && !run->model.is_left && !rt_is_sharded(run->program, 0))
+  if (rt_writes_files(run->program) && !run->model.is_left && !rt_leaves_parts(run))
     (void)rt_best_restore(
         run, &problem); /* what cannot be is reported when weights are left, and what ranks divide is whole only then */
 }

@@ -40,7 +40,7 @@ static struct losses read_losses(const struct accel_run *run) {
   struct losses losses = {0};
   char *line = NULL;
   size_t capacity = 0;
-  FILE *file = fopen(run->reports.log.metrics_path, "r");
+  FILE *file = fopen(rt_trackers_metrics(&run->reports.trackers), "r");
   while (file != NULL && getline(&line, &capacity, file) > 0) {
     json_t *json = json_loads(line, 0, NULL);
     add_line(&losses, json);
@@ -79,10 +79,12 @@ static void add_quoted(FILE *out, const char *before, const char *text) {
   json_decref(string);
 }
 
-/* The published name of the model that the weights are of, else its folder's. */
-static const char *base_of(const struct folder *folder) {
+/* The published name of the model that the weights are of, else its folder's; NULL: they are of none. */
+static const char *base_of(const struct accel_run *run) {
+  const struct folder *folder = &run->model.folder;
   const char *name = json_string_value(json_object_get(folder->config, "_name_or_path")), *slash;
   if (name != NULL && name[0] != '\0') return name;
+  if (folder->names == NULL || run->program->checkpoint.config != NULL) return run->program->start.path;
   slash = strrchr(folder->of, '/');
   return slash != NULL && slash[1] != '\0' ? slash + 1 : folder->of;
 }
@@ -92,10 +94,10 @@ static void add_row(FILE *out, const char *name, json_t *value) {
 }
 
 static void add_front(const struct accel_run *run, FILE *out, const char *library) {
-  const struct folder *folder = &run->model.folder;
-  const char *pipeline = pipeline_of(folder->class);
+  const char *base = base_of(run), *class = run->model.folder.class,
+             *pipeline = class != NULL ? pipeline_of(class) : NULL;
   fputs("---\n", out);
-  add_quoted(out, "base_model: ", base_of(folder));
+  if (base != NULL) add_quoted(out, "base_model: ", base);
   fprintf(out, "library_name: %s\n", library);
   if (pipeline != NULL) fprintf(out, "pipeline_tag: %s\n", pipeline);
   fprintf(out, "tags:\n- accel-gen\n%s---\n\n%s\n\n", strcmp(library, "peft") == 0 ? "- lora\n" : "", mark);
@@ -115,7 +117,9 @@ static void add_body(const struct accel_run *run, FILE *out, const struct losses
   add_row(out, "loss of the last step reported", losses->last);
   add_row(out, "loss of the last evaluation", losses->evaluated);
   add_row(out, "least loss of an evaluation", losses->best);
-  fputs("\nThe license of the base model holds for these weights, too.\n", out);
+  if (program->checkpoint.no_config != NULL)
+    fprintf(out, "\nThere is no config.json that transformers opens: %s.\n", program->checkpoint.no_config);
+  if (base_of(run) != NULL) fputs("\nThe license of the base model holds for these weights, too.\n", out);
 }
 
 /* Whether a card is there that someone else wrote. */
@@ -151,9 +155,11 @@ static bool write_card(const struct accel_run *run, const char *folder, const ch
 
 bool rt_folder_describe(const struct accel_run *run, struct problem *problem) {
   char adapter[4096];
-  if (run->model.folder.config == NULL || !run->model.is_left) return true;
+  const bool opens = run->model.folder.config != NULL;
+  if ((!opens && run->program->checkpoint.no_config == NULL) || !run->model.is_left) return true;
   struct losses losses = read_losses(run);
-  bool written = write_card(run, run->project_dir, "transformers", &losses, problem);
+  const char *library = strcmp(rt_folder_stem(run), "model") != 0 ? "diffusers" : opens ? "transformers" : "accel-gen";
+  bool written = write_card(run, run->project_dir, library, &losses, problem);
   if (written && run->program->adapters.count > 0)
     written = rt_join(adapter, sizeof adapter, run->project_dir, "adapter", problem) &&
               write_card(run, adapter, "peft", &losses, problem);

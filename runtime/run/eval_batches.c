@@ -1,12 +1,17 @@
 #include "runtime/run/eval_batches.h"
 
 #include "include/accel/collectives.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/digits.h"
+#include "runtime/base/progress.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/report/score.h"
 #include "runtime/run/run.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +27,8 @@ static struct {
   double (*sums)[SUMS]; /* of each */
   struct score score;
   const struct accel_program *program;
+  struct progress progress;
+  int64_t batches, done; /* of this rank */
 } evaluation;
 
 /* ---- Which samples ---- */
@@ -135,6 +142,9 @@ static int64_t begin(const struct accel_run *run, bool together) {
   memset(evaluation.sums, 0, (size_t)evaluation.n_parts * sizeof *evaluation.sums);
   rt_score_clear(&evaluation.score);
   for (int64_t part = 0; part < evaluation.n_parts; part++) batches += batches_of(run, part_number(run, part));
+  evaluation.progress = rt_progress_begin(rt_is_main() ? stdout : NULL, "evaluates", 0, 0);
+  evaluation.batches = batches;
+  evaluation.done = 0;
   return batches;
 }
 
@@ -146,7 +156,20 @@ int64_t accel_eval_begin_together(struct accel_run *run) {
   return begin(run, true);
 }
 
+/* On a terminal, how far the evaluation is. */
+static void show_progress(void) {
+  char text[64], left[48];
+  const int64_t done = ++evaluation.done;
+  if (!rt_progress_is_due(&evaluation.progress)) return;
+  const double a_batch = (rt_now() - evaluation.progress.began) / (double)done;
+  snprintf(text, sizeof text, "evaluates: batch %" PRId64 " of %" PRId64, done, evaluation.batches);
+  rt_duration(left, sizeof left - sizeof " left", a_batch * (double)(evaluation.batches - done));
+  strcat(left, " left");
+  rt_progress_show(&evaluation.progress, (const char *const[]){text, left}, 2);
+}
+
 void accel_eval_add(const struct accel_run *run, int64_t i, double loss, double count) {
+  show_progress();
   struct eval_batch batch = rt_eval_batch(run, i);
   double counted = count * batch.weight;
   if (counted == 0.0) return; /* the mean over nothing is not a number */

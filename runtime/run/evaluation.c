@@ -2,6 +2,7 @@
 #include "include/accel/evaluator.h"
 
 #include "runtime/base/digits.h"
+#include "runtime/base/terminal.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/device.h"
 #include "runtime/process/fail.h"
@@ -75,10 +76,10 @@ static const char *metric_name(const struct accel_run *run, int index) {
 static void print_text(const struct accel_run *run, double loss) {
   char samples[32];
   rt_digits(samples, sizeof samples, samples_of(run));
-  printf("%s %s, job %.6s, %s samples\nloss %.9g\n", run->program->name, run->program->summary,
-         run->program->job_digest, samples, rt_unsigned_nan(loss));
+  rt_print(stdout, "%s %s, job %.6s, %s samples\nloss %.9g\n", run->program->name, run->program->summary,
+           run->program->job_digest, samples, rt_unsigned_nan(loss));
   for (int i = 0; i < run->reports.extras.count; i++)
-    printf("%s %.9g\n", metric_name(run, i), rt_unsigned_nan(run->reports.extras.items[i].value));
+    rt_print(stdout, "%s %.9g\n", metric_name(run, i), rt_unsigned_nan(run->reports.extras.items[i].value));
 }
 
 static json_t *number(double value) {
@@ -98,6 +99,7 @@ static void print_json(const struct accel_run *run, double loss) {
 
 int accel_evaluation_finish(struct accel_run *run, double loss) {
   double known;
+  rt_terminal_clear();
   if (run->program->sequence_length > 0 && !rt_extras_find(&run->reports.extras, "eval_perplexity", &known))
     rt_report_metric(run, "perplexity", exp(loss));
   if (rt_is_main() && strcmp(options.format, "json") == 0)

@@ -50,7 +50,6 @@ static bool lacks_targets(struct accel_run *run, int64_t at) {
 /* Waits for what is being saved, as the run ends. */
 static void finish_saves(struct accel_run *run) {
   struct problem problem;
-  rt_log_clear(&run->reports.log);
   if (!rt_saver_wait(&run->saves.saver, &problem)) rt_warn("%s", problem.what);
 }
 

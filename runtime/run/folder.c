@@ -3,7 +3,9 @@
 
 #include "runtime/files/files.h"
 #include "runtime/files/mapping.h"
+#include "runtime/process/fail.h"
 #include "runtime/run/run.h"
+#include "runtime/weights/shards.h"
 #include "runtime/weights/weights.h"
 
 #include <errno.h>
@@ -26,8 +28,15 @@ static bool is_listed(const char *words, const char *word) {
   return false;
 }
 
+/* The class as diffusers has it; NULL: the config is of transformers. */
+static const char *diffusers_class(const struct folder *folder) {
+  return json_string_value(json_object_get(folder->config, "_class_name"));
+}
+
 /* The folder's class where the model is one of it, else the first that the model is of. */
 static void set_class(struct folder *folder, const char *classes) {
+  folder->class = diffusers_class(folder);
+  if (folder->class != NULL) return;
   json_t *list = json_object_get(folder->config, "architectures");
   const char *theirs = json_string_value(json_array_get(list, 0));
   if (classes != NULL && (theirs == NULL || !is_listed(classes, theirs))) {
@@ -39,12 +48,19 @@ static void set_class(struct folder *folder, const char *classes) {
   folder->class = class != NULL ? class : "";
 }
 
-/* The type that the run saves, whatever it started from. */
-static void set_type(json_t *config, enum accel_dtype dtype) {
+/* The type that the run saves, whatever it started from; diffusers reads it from the weights alone. */
+static void set_type(const struct folder *folder, enum accel_dtype dtype) {
   static const char *const names[ACCEL_DTYPES] = {
       [ACCEL_FLOAT32] = "float32", [ACCEL_FLOAT16] = "float16", [ACCEL_BFLOAT16] = "bfloat16"};
-  const bool old = json_object_get(config, "torch_dtype") != NULL;
-  json_object_set_new(config, old ? "torch_dtype" : "dtype", json_string(names[dtype]));
+  if (diffusers_class(folder) != NULL) return;
+  const bool old = json_object_get(folder->config, "torch_dtype") != NULL;
+  json_object_set_new(folder->config, old ? "torch_dtype" : "dtype", json_string(names[dtype]));
+}
+
+/* The program's own, which the generator has made of the model's config. */
+static bool take_config(struct folder *folder, const char *text, struct problem *problem) {
+  folder->config = json_loads(text, 0, NULL);
+  return folder->config != NULL || rt_problem(problem, "no memory for the config.json");
 }
 
 static bool read_config(struct folder *folder, struct problem *problem) {
@@ -86,7 +102,7 @@ static const char *prefix_of(const struct folder *folder, int n_names) {
 }
 
 const struct adapter_base *rt_folder_base(const struct accel_run *run) {
-  return run->model.folder.config != NULL ? &run->model.folder.base : NULL;
+  return run->model.folder.names != NULL ? &run->model.folder.base : NULL;
 }
 
 /* ---- Opening ---- */
@@ -117,10 +133,13 @@ bool rt_folder_open(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   struct folder *folder = &run->model.folder;
   const char *of = program->checkpoint.folder_of;
-  if (of == NULL) return true;
-  if (!find_path(folder, of, problem) || is_own(run, problem) || !read_config(folder, problem)) return false;
+  const char *own = program->checkpoint.config;
+  if (of == NULL && own == NULL) return true;
+  if (of != NULL && (!find_path(folder, of, problem) || is_own(run, problem))) return false;
+  if (own != NULL ? !take_config(folder, own, problem) : !read_config(folder, problem)) return false;
   set_class(folder, program->checkpoint.classes);
-  set_type(folder->config, program->checkpoint.dtype);
+  set_type(folder, program->checkpoint.dtype);
+  if (of == NULL) return true;
   folder->names = rt_weights_names(program, program->start.path, problem);
   if (folder->names == NULL) return false;
   folder->base = (struct adapter_base){.names = folder->names,
@@ -136,6 +155,16 @@ void rt_folder_close(struct accel_run *run) {
 }
 
 /* ---- What is left ---- */
+
+const char *rt_folder_stem(const struct accel_run *run) {
+  return diffusers_class(&run->model.folder) != NULL ? rt_diffusers_stem : "model";
+}
+
+bool rt_folder_model(const struct accel_run *run, char *path, size_t size, struct problem *problem) {
+  char name[64];
+  snprintf(name, sizeof name, "%s.safetensors", rt_folder_stem(run));
+  return rt_join(path, size, run->project_dir, name, problem);
+}
 
 /* Leaves a tensor out of the list. */
 static void drop(struct tensor_list *tensors, int i) {
@@ -173,7 +202,8 @@ static bool copy_file(const char *from, const char *to, struct problem *problem)
   return written;
 }
 
-/* Of the tokenizer, of the processor of images, of generation, and what a license asks to keep with the weights. */
+/* Of the tokenizer, of the processor of images or sounds, of generation, and what a license asks to keep with the
+ * weights. */
 static bool copy_files(const struct accel_run *run, struct problem *problem) {
   static const char *const names[] = {"tokenizer.json",
                                       "tokenizer_config.json",
@@ -189,6 +219,7 @@ static bool copy_files(const struct accel_run *run, struct problem *problem) {
                                       "chat_template.json",
                                       "preprocessor_config.json",
                                       "processor_config.json",
+                                      "normalizer.json",
                                       "generation_config.json",
                                       "LICENSE",
                                       "LICENSE.txt",
@@ -205,13 +236,56 @@ static bool copy_files(const struct accel_run *run, struct problem *problem) {
   return true;
 }
 
-bool rt_folder_leave(const struct accel_run *run, struct problem *problem) {
+/* With as few digits as give the same numbers again. The caller's; NULL: there is no memory. */
+static char *text_of(const json_t *json) {
+  enum { LEAST_DIGITS = 15, MOST_DIGITS = 17 };
+  char *text = NULL;
+  for (size_t digits = LEAST_DIGITS; digits <= MOST_DIGITS; digits++) {
+    free(text);
+    text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
+    json_t *read = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    const bool same = json_equal(json, read);
+    json_decref(read);
+    if (same) break;
+  }
+  return text;
+}
+
+static bool write_json(const struct accel_run *run, const char *name, const json_t *json, struct problem *problem) {
   char path[4096];
-  if (run->model.folder.config == NULL) return true;
-  if (!rt_join(path, sizeof path, run->project_dir, "config.json", problem)) return false;
-  char *text = json_dumps(run->model.folder.config, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+  if (!rt_join(path, sizeof path, run->project_dir, name, problem)) return false;
+  char *text = text_of(json);
   const bool written = text != NULL ? rt_write_file(path, BY_RENAME, text, strlen(text), NULL, problem)
                                     : rt_problem(problem, "%s: no memory to write it", path);
   free(text);
-  return written && copy_files(run, problem);
+  return written;
+}
+
+/* Where no folder has one: the tokens of config.json that begin, end and fill texts, for classes that write them. */
+static bool write_generation(const struct accel_run *run, struct problem *problem) {
+  static const char *const keys[] = {"bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"};
+  const struct folder *folder = &run->model.folder;
+  const char *task = task_of(folder->class);
+  char path[4096];
+  if (run->program->checkpoint.config == NULL || task == NULL || strstr(task, "_LM") == NULL) return true;
+  if (folder->of[0] != '\0' && rt_join(path, sizeof path, folder->of, "generation_config.json", problem) &&
+      access(path, F_OK) == 0)
+    return true;
+  json_t *json = json_pack("{s:b}", "_from_model_config", 1);
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    json_t *value = json_object_get(folder->config, keys[i]);
+    if (value != NULL) json_object_set(json, keys[i], value);
+  }
+  const bool written = write_json(run, "generation_config.json", json, problem);
+  json_decref(json);
+  return written;
+}
+
+bool rt_folder_leave(const struct accel_run *run, struct problem *problem) {
+  const struct folder *folder = &run->model.folder;
+  if (run->program->checkpoint.no_config != NULL)
+    rt_warn("%s gets no config.json that transformers opens: %s", run->project_dir, run->program->checkpoint.no_config);
+  if (folder->config == NULL) return true;
+  return write_json(run, "config.json", folder->config, problem) &&
+         (folder->of[0] == '\0' || copy_files(run, problem)) && write_generation(run, problem);
 }

@@ -20,7 +20,7 @@ static bool evaluates_start(const struct accel_run *run, int64_t at) {
 
 int64_t accel_next_event(const struct accel_run *run, int64_t at) {
   const struct accel_checkpoints *checkpoint = &run->program->checkpoint;
-  bool looks = run->reports.log.terminal || checkpoint->saves_on_signal || checkpoint->minutes > 0;
+  bool looks = run->reports.log.progress.out != NULL || checkpoint->saves_on_signal || checkpoint->minutes > 0;
   if (evaluates_start(run, at) && run->reports.eval_at != at) return at;
   int64_t next = at == run->first_step ? at + 1 : rt_events_next(&run->cadences, at);
   double step = rt_stopwatch_pace(run->reports.watch);
@@ -61,8 +61,7 @@ static double seconds_left(const struct accel_run *run, int64_t at) {
   return left * (rt_now() - watch->first_step_end) / (double)timed;
 }
 
-/* Rows for tables; where steps end with epochs, in the mean over an epoch. */
-static double tokens_per_step(const struct accel_run *run) {
+double rt_units_per_step(const struct accel_run *run) {
   const struct accel_program *program = run->program;
   const struct accumulation *accumulation = &run->input.accumulation;
   const struct mixture *mixture = &run->input.data.split[ACCEL_TRAIN].mixture;
@@ -88,12 +87,19 @@ static double peak_mib(void) {
   return peak != NULL ? strtod(peak + sizeof name - 1, NULL) / 1024 : 0;
 }
 
+/* With what is done of the current one. */
+static double epochs_at(const struct accel_run *run, int64_t at) {
+  const struct input_position next = rt_input_position(run, at);
+  return (double)next.epoch + (double)next.index / (double)run->input.data.split[ACCEL_TRAIN].mixture.taken;
+}
+
 static struct figures figures_of(const struct accel_run *run, int64_t at, struct accel_report report) {
   double step = rt_stopwatch_step(run->reports.watch);
   const struct stopwatch *watch = run->reports.watch;
   return (struct figures){
       .step = at,
       .steps = run->cadences.steps,
+      .epoch = epochs_at(run, at),
       .loss = report.loss,
       .lr = report.lr,
       .grad_norm = report.grad_norm,
@@ -102,7 +108,7 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
       .has_eval = run->reports.eval_at == at,
       .eval_loss = run->reports.eval_loss,
       .extras = &run->reports.extras,
-      .tokens_per_s = step > 0 ? tokens_per_step(run) / step : 0,
+      .tokens_per_s = step > 0 ? rt_units_per_step(run) / step : 0,
       .stopped_early = run->stopping.ended,
       .step_ms = 1e3 * step,
       .input_wait_ms = watch->steps > 0 ? 1e3 * watch->waited / (double)watch->steps : 0,
@@ -127,11 +133,13 @@ static void report_step(struct accel_run *run, struct figures *figures) {
   struct problem problem;
   figures->save_stall_ms = 1e3 * run->reports.stalled;
   run->reports.stalled = 0;
-  if (rt_is_main() && !rt_log_metrics(&run->reports.log, figures, &problem)) rt_save_failed(run, &problem);
+  if (rt_is_main() && !rt_trackers_figures(&run->reports.trackers, figures, &problem)) rt_save_failed(run, &problem);
   struct saved saved = rt_save_due(run, figures->step, figures->lr);
   run->reports.stalled = saved.stall_s;
   figures->saved = saved.path;
   figures->is_saving = saved.is_pending;
+  if (rt_is_main() && run->reports.log.form == LOG_JSON)
+    rt_trackers_print(&run->reports.trackers, figures->step, stdout);
   if (rt_is_main()) rt_log_line(&run->reports.log, figures);
   run->reports.has_first_step = figures->step > run->first_step;
   rt_extras_logged(&run->reports.extras);

@@ -1,25 +1,50 @@
 #include "runtime/run/run.h"
 
+#include "runtime/checkpoint/sharded_states.h"
 #include "runtime/files/files.h"
 #include "runtime/process/fail.h"
+#include "runtime/process/world.h"
 #include "runtime/run/best.h"
 #include "runtime/weights/adapters.h"
 #include "runtime/weights/narrow.h"
 #include "runtime/weights/shards.h"
 #include "runtime/weights/tensors.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static int mirror_of(const struct accel_run *run, const char *file) {
-  const struct accel_program *program = run->program;
+/* The state that lies as a model does which is not the weights: the optimizer's first. */
+enum { FIRST_OF_OPTIMIZER = 1 };
+
+bool rt_publishes_parts(const struct accel_run *run) {
+  return run->model.published != NULL && rt_is_sharded(run->program, FIRST_OF_OPTIMIZER);
+}
+
+bool rt_leaves_parts(const struct accel_run *run) {
+  return rt_leaves_sharded(run->program) || rt_publishes_parts(run);
+}
+
+bool rt_model_collect(struct accel_run *run, struct problem *problem) {
+  char *const own[] = {run->model.weights, run->model.published};
+  const size_t count = (size_t)run->program->sharding.whole;
+  if (!rt_publishes_parts(run)) return true;
+  if (rt_is_main() && run->model.whole == NULL) run->model.whole = calloc(count, sizeof(float));
+  if (rt_is_main() && run->model.whole == NULL)
+    return rt_problem(problem, "no memory for the whole model of all ranks, %zu elements", count);
+  rt_sharded_collect_state(run->program, FIRST_OF_OPTIMIZER, own, run->model.whole);
+  return true;
+}
+
+int rt_mirror_state(const struct accel_program *program, const char *file) {
   for (int i = 0; i < program->n_states; i++)
     if (program->states[i].name[0] == '\0' && strcmp(program->states[i].file, file) == 0) return i;
   return -1;
 }
 
 void *rt_mirror(const struct accel_run *run, const char *file) {
-  int which = mirror_of(run, file);
-  if (which == 0 && run->model.published != NULL) return run->model.published;
+  int which = rt_mirror_state(run->program, file);
+  if (which == 0 && run->model.published != NULL)
+    return rt_publishes_parts(run) ? run->model.whole : run->model.published;
   return which >= 0 ? run->saves.saver.arrays[which] : NULL;
 }
 
@@ -30,7 +55,7 @@ static bool save_mirror(const struct accel_run *run, const char *file, const cha
   const bool merges = is_end && run->program->adapters.merge;
   struct tensor_list tensors;
   uint64_t most = (uint64_t)run->program->checkpoint.max_shard_bytes;
-  char **saved = &run->saves.saver.arrays[mirror_of(run, file)], *array = *saved;
+  char **saved = &run->saves.saver.arrays[rt_mirror_state(run->program, file)], *array = *saved;
   *saved = rt_mirror(run, file);
   bool written = rt_tensors_of_state(&tensors, run->program, file, run->saves.saver.arrays, problem);
   *saved = array;
@@ -58,9 +83,11 @@ static bool save_all(const struct accel_run *run, struct problem *problem) {
   if (program->adapters.count > 0 && !save_adapters(run, problem)) return false;
   for (int i = 0; i < program->n_states; i++) {
     const char *file = program->states[i].file;
-    if (program->states[i].name[0] == '\0' && !save_mirror(run, file, file, true, problem)) return false;
+    const char *as = strcmp(file, "model") == 0 ? rt_folder_stem(run) : file;
+    if (program->states[i].name[0] == '\0' && !save_mirror(run, file, as, true, problem)) return false;
   }
-  return rt_folder_leave(run, problem);
+  const char *other = strcmp(rt_folder_stem(run), "model") == 0 ? rt_diffusers_stem : "model";
+  return rt_shards_remove(run->project_dir, other, problem) && rt_folder_leave(run, problem);
 }
 
 /* The best weights that cannot be had leave the last ones, and a status that says so. */

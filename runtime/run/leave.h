@@ -9,15 +9,27 @@ struct accel_run;
 
 struct model {
   void *weights;        /* that steps train, in the arena, as remembered for saving; NULL: none yet */
-  void *published;      /* the model, where that is not the weights: the program's; NULL: it is */
+  void *published;      /* the model, where that is not the weights: the program's, or a rank's part; NULL: it is */
+  void *whole;          /* of which ranks have parts, as rank 0 has collected it; NULL: it has not */
   char path[4096];      /* where it is left */
   bool is_left;         /* it is written, with all that the run leaves */
   struct folder folder; /* of Hugging Face that the project folder becomes */
 };
 
+/* The state that is the parameters ("model") or mirrors them ("ema"), by its file; -1: there is none. */
+int rt_mirror_state(const struct accel_program *program, const char *file);
+
 /* The parameters ("model") or what mirrors them under the names of a state file ("ema"), as the run leaves them; NULL
  * where it keeps no such thing. They belong to the program. */
 void *rt_mirror(const struct accel_run *run, const char *file);
+
+/* Whether ranks have parts of the model, where that is not the weights; of anything that the run leaves. */
+bool rt_publishes_parts(const struct accel_run *run);
+bool rt_leaves_parts(const struct accel_run *run);
+
+/* Collects the model that is not the weights on rank 0, where ranks have parts of it. All ranks call it. False with a
+ * problem: there is no memory for it. */
+bool rt_model_collect(struct accel_run *run, struct problem *problem);
 
 /* Writes the parameters, or what mirrors them under the names of a state file ("model", "ema"), as `as`.safetensors, in
  * shards where it is too large for one, in the project folder. */

@@ -25,9 +25,16 @@ static const char *input_that_is(const struct accel_run *run, const char *output
 }
 
 bool rt_outputs_spare_inputs(const struct accel_run *run, struct problem *problem) {
-  static const char *const names[] = {
-      "metrics.jsonl",    "model.safetensors",          "model.safetensors.index.json", "ema.safetensors",
-      "best.safetensors", "ema.safetensors.index.json", "best.safetensors.index.json"};
+  static const char *const names[] = {"metrics.jsonl",
+                                      "run.json",
+                                      "model.safetensors",
+                                      "model.safetensors.index.json",
+                                      "diffusion_pytorch_model.safetensors",
+                                      "diffusion_pytorch_model.safetensors.index.json",
+                                      "ema.safetensors",
+                                      "best.safetensors",
+                                      "ema.safetensors.index.json",
+                                      "best.safetensors.index.json"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     char path[4096];
     if (!rt_join(path, sizeof path, run->project_dir, names[i], problem)) return false;

@@ -140,10 +140,11 @@ bool rt_resume(struct accel_run *run, struct problem *problem) {
 
 void rt_resume_report(const struct accel_run *run) {
   if (!run->resumption.continues) return;
-  printf("resumes from %s, step %" PRId64 "%s%s\n", run->resumption.folder, run->first_step,
-         run->resumption.changed[0] != '\0' ? ", with changes: " : "", run->resumption.changed);
+  rt_log_text(&run->reports.log, 2, "resumes from %s, step %" PRId64 "%s%s", run->resumption.folder, run->first_step,
+              run->resumption.changed[0] != '\0' ? ", with changes: " : "", run->resumption.changed);
   if (run->first_step >= run->cadences.steps)
-    printf("nothing to train: all %" PRId64 " steps are done; a larger training.steps or --steps continues the run\n",
-           run->cadences.steps);
-  fflush(stdout);
+    rt_log_text(&run->reports.log, 2,
+                "nothing to train: all %" PRId64
+                " steps are done; a larger training.steps or --steps continues the run",
+                run->cadences.steps);
 }

@@ -16,6 +16,7 @@
 
 struct accel_run {
   const struct accel_program *program;
+  const char *command;      /* as it was called */
   const char *project_dir;  /* the flags' or the program's */
   const char *bound;        /* what the ranks of this machine are bound to; empty: none is */
   struct cadences cadences; /* user code, early stopping and signals bring the last step forward */

@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 void rt_save_failed(struct accel_run *run, const struct problem *problem) {
-  rt_log_clear(&run->reports.log);
   if (!run->program->checkpoint.outlives_errors) rt_fail(problem, 1);
   rt_warn("%s; the run continues", problem->what);
 }
@@ -43,7 +42,8 @@ bool accel_save_is_due(struct accel_run *run, int64_t at) {
 bool rt_save_collect(struct accel_run *run, enum state_set states, struct problem *problem) {
   if (run->program->sharding.n_states == 0) return true;
   if (!rt_saver_wait(&run->saves.saver, problem)) rt_save_failed(run, problem);
-  return rt_saver_collect(&run->saves.saver, states, problem);
+  return rt_saver_collect(&run->saves.saver, states, problem) &&
+         (states == STATES_ALL || rt_model_collect(run, problem));
 }
 
 bool accel_mean_is_due(struct accel_run *run, int64_t at) {
@@ -60,7 +60,7 @@ static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool i
   if (!rt_saver_wait(&run->saves.saver, problem)) rt_save_failed(run, problem);
   run->saves.newest_step = at;
   run->saves.newest_time = rt_now();
-  bool ready = !rt_is_main() || rt_log_flush(&run->reports.log, problem);
+  bool ready = !rt_is_main() || rt_trackers_flush(&run->reports.trackers, problem);
   if (run->program->checkpoint.by_rank && rt_world_largest(!ready) != 0) return false;
   return ready && rt_saver_save(&run->saves.saver, &what, in_background, problem);
 }
@@ -71,11 +71,12 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
   bool at_end = at == run->cadences.steps;
   run->saves.newest_step = at;
   run->saves.newest_time = rt_now();
-  bool last = at_end && rt_is_sharded(run->program, 0); /* the weights alone are saved, too */
+  bool last = at_end && rt_leaves_parts(run); /* the weights alone are saved, too */
   bool has_checkpoint = has_cadence(run) || is_wanted(run, at);
   bool by_rank = run->program->checkpoint.by_rank, whole = has_checkpoint && !by_rank;
   bool ready = by_rank;
   if (whole || last) ready = rt_save_collect(run, whole ? STATES_ALL : STATES_LEFT, &problem);
+  if (whole && last) ready = ready && rt_model_collect(run, &problem);
   const bool keeps = rt_writes_files(run->program);
   if (has_checkpoint && (keeps || by_rank)) {
     bool good = ready && save_checkpoint(run, at, lr, !at_end, &problem);
@@ -114,14 +115,13 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   bool ready = is_saved || by_rank || rt_save_collect(run, STATES_ALL, &problem);
   const bool keeps = rt_writes_files(run->program);
   if (!keeps && !by_rank) return;
-  if (rt_is_main()) rt_log_clear(&run->reports.log);
   bool saved =
       is_saved ? rt_saver_wait(&run->saves.saver, &problem) : ready && save_checkpoint(run, at, lr, false, &problem);
   run->saves.newest_step = at;
   if (keeps && !saved) rt_fail(&problem, 1);
   if (!rt_is_main()) return;
-  printf("%s after step %" PRId64 ": saved %s; resume with --resume auto\n", rt_signal_name(run->saves.signal), at,
-         run->saves.saver.path);
+  rt_log_text(&run->reports.log, 2, "%s after step %" PRId64 ": saved %s; resume with --resume auto",
+              rt_signal_name(run->saves.signal), at, run->saves.saver.path);
 }
 
 void rt_end_saves(struct accel_run *run) {
@@ -130,6 +130,6 @@ void rt_end_saves(struct accel_run *run) {
   if (run->model.weights == NULL || run->saves.interrupted) return;
   const bool keeps = rt_writes_files(run->program);
   if (rt_world_largest(keeps && !run->model.is_left) == 0) return;
-  if (rt_is_sharded(run->program, 0) && !rt_save_collect(run, STATES_LEFT, &problem)) rt_fail(&problem, 1);
+  if (rt_leaves_parts(run) && !rt_save_collect(run, STATES_LEFT, &problem)) rt_fail(&problem, 1);
   if (keeps && !rt_leave_weights(run, &problem)) rt_fail(&problem, 1);
 }

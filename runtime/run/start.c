@@ -2,8 +2,8 @@
 #include "runtime/run/run.h"
 
 #include "runtime/base/clock.h"
-#include "runtime/base/digits.h"
 #include "runtime/base/dtype.h"
+#include "runtime/base/terminal.h"
 #include "runtime/checkpoint/prints.h"
 #include "runtime/checkpoint/sharded_states.h"
 #include "runtime/files/files.h"
@@ -13,9 +13,10 @@
 #include "runtime/process/signals.h"
 #include "runtime/process/world.h"
 #include "runtime/report/intervals.h"
-#include "runtime/report/terminal.h"
 #include "runtime/run/compare.h"
 #include "runtime/run/outputs.h"
+#include "runtime/run/record.h"
+#include "runtime/run/signpost.h"
 #include "runtime/values/processes.h"
 #include "runtime/weights/layers.h"
 #include "runtime/weights/sharded_rows.h"
@@ -25,7 +26,6 @@
 #include "runtime/weights/weights.h"
 
 #include <jansson.h>
-#include <omp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +33,7 @@
 
 static const char *read_flags(struct accel_run *run, const struct accel_program *program, int argc, char **argv) {
   const char *data = NULL;
+  bool quiet = false, json = false;
   const struct flag flags[] = {
       {"--data", "FILE", "train on this file instead of the job's", FLAG_TEXT, 0, {.text = &data}},
       {"--project-dir", "DIR", "write metrics and weights here", FLAG_TEXT, 0, {.text = &run->project_dir}},
@@ -43,8 +44,13 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
        0,
        {.text = &run->resumption.requested}},
       {"--steps", "N", "stop after this many steps", FLAG_COUNT, 1, {.count = &run->cadences.steps}},
+      {"--quiet", "", "print warnings and errors alone", FLAG_SWITCH, 0, {.given = &quiet}},
+      {"--json", "", "print lines of JSON, as in metrics.jsonl", FLAG_SWITCH, 0, {.given = &json}},
   };
   rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
+  if (quiet || json) rt_terminal_be_still();
+  run->command = argv[0];
+  run->reports.log.form = json ? LOG_JSON : quiet ? LOG_QUIET : LOG_TABLE;
   return data;
 }
 
@@ -121,20 +127,6 @@ int64_t accel_steps(const struct accel_run *run) {
   return run->cadences.steps;
 }
 
-static void print_headline(const struct accel_run *run) {
-  const struct accel_program *program = run->program;
-  char data[600], line[1000];
-  rt_data_describe(&run->input.data, data, sizeof data);
-  int ranks = rt_world()->ranks;
-  size_t planned = program->device_bytes > 0 ? program->device_bytes : program->arena_bytes;
-  snprintf(line, sizeof line, "%s %s, %d rank%s x %d threads, job %.6s, plan %.1f MiB", program->name, program->summary,
-           ranks, ranks > 1 ? "s" : "", omp_get_max_threads(), program->job_digest, (double)planned / (1 << 20));
-  rt_print_line(line, 2);
-  if (run->bound[0] != '\0') rt_print_line(run->bound, 2);
-  rt_print_line(data, 2);
-  fflush(stdout);
-}
-
 int64_t accel_first_step(const struct accel_run *run) {
   return run->first_step;
 }
@@ -187,10 +179,16 @@ bool accel_load_is_due(struct accel_run *run) {
 /* What is done alone by those that write. */
 static bool open_files(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
-  return rt_join(run->model.path, sizeof run->model.path, run->project_dir, "model.safetensors", problem) &&
-         (run->resumption.continues || rt_outputs_spare_inputs(run, problem)) && rt_folder_open(run, problem) &&
-         (!rt_is_main() || rt_log_open(&run->reports.log, run->project_dir, program->sequence_length == 0,
-                                       run->resumption.continues ? run->first_step : -1, problem));
+  if (rt_is_main()) rt_log_open(&run->reports.log, program->sequence_length == 0);
+  return (run->resumption.continues || rt_outputs_spare_inputs(run, problem)) && rt_folder_open(run, problem) &&
+         rt_folder_model(run, run->model.path, sizeof run->model.path, problem) &&
+         (!rt_is_main() || (rt_record_write(run, problem) &&
+                            rt_trackers_open(&run->reports.trackers, program, run->project_dir,
+                                             run->resumption.continues ? run->first_step : -1, problem)));
+}
+
+static void end_trackers(void *trackers) {
+  rt_trackers_fail(trackers);
 }
 
 /* Where ranks divide the weights, `weights` is this one's part. */
@@ -211,8 +209,9 @@ static void fill(struct accel_run *run, void *weights) {
   if (!open_files(run, &problem)) rt_fail(&problem, 1);
   run->saves.prints = rt_prints_of(&run->input.data);
   if (!rt_is_main()) return;
-  run->saves.saver.metrics = run->reports.log.metrics;
-  print_headline(run);
+  rt_fail_after(end_trackers, &run->reports.trackers);
+  run->saves.saver.metrics = rt_trackers_metrics_file(&run->reports.trackers);
+  rt_signpost_begin(run);
   rt_resume_report(run);
 }
 
@@ -225,10 +224,17 @@ void accel_fill_parts(struct accel_run *run) {
 }
 
 void accel_fill_averages(struct accel_run *run, void *averages) {
-  if (!run->resumption.continues) memcpy(averages, run->model.weights, run->program->weights_bytes);
+  const struct accel_program *program = rt_rank_program(run->program);
+  const int ema = rt_mirror_state(program, "ema"), state = ema >= 0 ? ema : 1; /* of the optimizer's the first */
+  if (run->resumption.continues) return;
+  if (rt_rows_divide(program, 0))
+    memcpy(averages, run->model.weights, rt_state_bytes(&program->states[0]));
+  else
+    rt_rows_take(program, state, averages, 0, program->weights_bytes / sizeof(float), run->model.weights);
 }
 
 static void free_run(struct accel_run *run) {
+  free(run->model.whole);
   rt_folder_close(run);
   rt_input_close(run);
   json_decref(run->saves.prints);
@@ -242,11 +248,16 @@ static void free_run(struct accel_run *run) {
 int accel_finish(struct accel_run *run) {
   struct problem problem;
   rt_end_saves(run);
-  if (!rt_log_close(&run->reports.log, &problem)) rt_fail(&problem, 1);
+  const enum run_end end = run->saves.interrupted ? RUN_INTERRUPTED : RUN_FINISHED;
+  rt_terminal_clear();
+  if (!rt_trackers_flush(&run->reports.trackers, &problem)) rt_fail(&problem, 1);
   if (rt_is_main() && !rt_folder_describe(run, &problem)) rt_fail(&problem, 1);
-  if (rt_is_main()) rt_intervals_print(run->program);
+  if (rt_is_main() && run->reports.log.form == LOG_TABLE) rt_intervals_print(run->program);
   if (!rt_intervals_write(run->program, &problem)) rt_fail(&problem, 1);
+  rt_fail_after(NULL, NULL);
+  if (!rt_trackers_close(&run->reports.trackers, end, &problem)) rt_fail(&problem, 1);
   rt_world_largest(0); /* a rank that fails in its last writes ends all with its status */
+  if (rt_is_main()) rt_signpost_end(run, end);
   int status = run->saves.interrupted ? rt_signal_status(run->saves.signal) : 0;
   free_run(run);
   rt_world_leave();

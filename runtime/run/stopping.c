@@ -48,16 +48,16 @@ void accel_resume_stopping(struct accel_run *run, const int32_t state[4]) {
   if (!is_over(&run->program->stopping, &stopping) || run->first_step >= run->cadences.steps) return;
   run->cadences.steps = run->first_step;
   if (!rt_is_main()) return;
-  printf("nothing to train: %" PRId32 " evaluations without improvement ended the run; a larger "
-         "training.early_stopping.patience continues the run\n",
-         stopping.failures);
-  fflush(stdout);
+  rt_log_text(&run->reports.log, 2,
+              "nothing to train: %" PRId32 " evaluations without improvement ended the run; a larger "
+              "training.early_stopping.patience continues the run",
+              stopping.failures);
 }
 
 /* All ranks come here, with the same measure. */
 static void keep_best(struct accel_run *run, struct stopping *stopping) {
   struct problem problem;
-  bool ready = !rt_is_sharded(run->program, 0) || rt_save_collect(run, STATES_LEFT, &problem);
+  bool ready = !rt_leaves_parts(run) || rt_save_collect(run, STATES_LEFT, &problem);
   if (!ready || !rt_best_save(run, stopping, &problem)) rt_fail(&problem, 1);
 }
 

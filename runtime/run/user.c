@@ -3,6 +3,7 @@
 #include "include/accel/hooks.h"
 #include "runtime/run/run.h"
 
+#include "runtime/base/terminal.h"
 #include "runtime/checkpoint/keys.h"
 #include "runtime/checkpoint/sharded_states.h"
 #include "runtime/process/device.h"
@@ -61,7 +62,7 @@ void accel_log(struct accel_run *run, const char *name, double value) {
 void accel_print(struct accel_run *run, const char *format, ...) {
   va_list arguments;
   if (!accel_is_local_main_process(run)) return;
-  rt_log_clear(&run->reports.log);
+  rt_terminal_clear();
   va_start(arguments, format);
   vprintf(format, arguments);
   va_end(arguments);
@@ -102,14 +103,21 @@ bool accel_check_trigger(struct accel_run *run) {
 void accel_collect_weights(struct accel_run *run) {
   struct problem problem;
   rt_meet(OPERATION_COLLECT, "");
-  if (!rt_is_sharded(run->program, 0)) return;
-  rt_device_refresh(run->arena.base, run->saves.saver.own[0], rt_state_bytes(&run->program->states[0]));
+  if (!rt_leaves_parts(run)) return;
+  for (int i = 0; i < run->program->n_states; i++)
+    if (run->program->states[i].name[0] == '\0')
+      rt_device_refresh(run->arena.base, run->saves.saver.own[i], rt_state_bytes(&run->program->states[i]));
+  if (rt_publishes_parts(run))
+    rt_device_refresh(run->arena.base, run->model.published, rt_state_bytes(&run->program->states[1]));
   if (!rt_save_collect(run, STATES_LEFT, &problem)) rt_fail(&problem, 1);
   run->user.has_whole_weights = true;
 }
 
-static const float *values_of(const struct accel_run *run, char *weights, const char *name, int64_t *count) {
-  if (rt_is_sharded(run->program, 0) && !(run->user.has_whole_weights && rt_is_main())) return NULL;
+static const float *values_of(const struct accel_run *run, const char *file, const char *name, int64_t *count) {
+  const int state = rt_mirror_state(run->program, file);
+  char *weights = rt_mirror(run, file);
+  const bool in_parts = state >= 0 && (rt_is_sharded(run->program, state) || (state == 0 && rt_publishes_parts(run)));
+  if (in_parts && !(run->user.has_whole_weights && rt_is_main())) return NULL;
   for (int i = 0; weights != NULL && i < run->program->n_tensors; i++) {
     const struct accel_tensor *tensor = &run->program->tensors[i];
     if (strcmp(tensor->name, name) != 0) continue;
@@ -122,11 +130,11 @@ static const float *values_of(const struct accel_run *run, char *weights, const 
 }
 
 const float *accel_weight_of(const struct accel_run *run, const char *name, int64_t *count) {
-  return values_of(run, rt_mirror(run, "model"), name, count);
+  return values_of(run, "model", name, count);
 }
 
 const float *accel_average_of(const struct accel_run *run, const char *name, int64_t *count) {
-  return values_of(run, rt_mirror(run, "ema"), name, count);
+  return values_of(run, "ema", name, count);
 }
 
 int accel_weight_count(const struct accel_run *run) {

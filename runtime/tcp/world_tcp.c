@@ -1,6 +1,7 @@
 /* The processes of a run over TCP, where there is no MPI: all messages between steps go through rank 0. A thread
  * watches the connections on which ends are announced, so that a rank that fails, or is killed, ends all of them. */
 #include "runtime/base/clock.h"
+#include "runtime/base/terminal.h"
 #include "runtime/process/fail.h"
 #include "runtime/tcp/peers.h"
 #include "runtime/tcp/socket.h"
@@ -63,7 +64,7 @@ static bool hear(int peer) {
   if (atomic_load(&is_leaving) && world.rank != 0) return false;
   begin_end();
   fflush(stdout);
-  fprintf(stderr, "rank %d: error: rank %d has ended without a word\n", world.rank, peer);
+  rt_print(stderr, "rank %d: error: rank %d has ended without a word\n", world.rank, peer);
   if (world.rank == 0) send_end_to_all(FRAME_ABORT, 1, peer);
   _exit(1);
 }

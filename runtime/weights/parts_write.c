@@ -53,7 +53,7 @@ bool rt_parts_write(const char *folder, const struct accel_program *program, con
   if (!rt_tensors_of_rank(&tensors, program, file, own, true, problem)) return false;
   snprintf(name, sizeof name, "%.100s-%05d-of-%05d.safetensors", file, writer + 1, rt_parts_writers(program));
   bool written = rt_join(path, sizeof path, folder, name, problem) &&
-                 rt_safetensors_write(path, IN_PLACE, tensors.items, tensors.count, &sum, problem) &&
+                 rt_safetensors_write(path, IN_PLACE, tensors.items, tensors.count, &sum, NULL, problem) &&
                  rt_manifest_add(manifest, name, sum, problem);
   rt_tensors_free(&tensors);
   return written;

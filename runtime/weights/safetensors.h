@@ -44,9 +44,10 @@ bool rt_safetensors_read(struct safetensors *file, const char *path, const uint8
 
 void rt_safetensors_free(struct safetensors *file);
 
-/* Writes the file at `path`; its size and sum in *sum unless that is NULL. */
+/* Writes the file at `path`; its size and sum in *sum unless that is NULL. `progress` shows the bytes; NULL: nothing
+ * does. */
 bool rt_safetensors_write(const char *path, enum placing placing, const struct tensor_view *tensors, int count,
-                          struct file_sum *sum, struct problem *problem);
+                          struct file_sum *sum, struct progress *progress, struct problem *problem);
 
 /* "[2, 3]", for messages. */
 const char *rt_shape_text(char *out, size_t size, int rank, const int64_t *shape);

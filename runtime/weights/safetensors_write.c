@@ -46,9 +46,10 @@ static bool write_tensor(struct writer *writer, const struct tensor_view *tensor
 }
 
 static bool write_whole(const char *path, enum placing placing, const char *header, const struct tensor_view *tensors,
-                        int count, struct file_sum *sum, struct problem *problem) {
+                        int count, struct file_sum *sum, struct progress *progress, struct problem *problem) {
   struct writer writer;
   if (!rt_writer_open(&writer, path, placing, problem)) return false;
+  writer.progress = progress;
   rt_writer_stream(&writer);
   if (!write_header(&writer, header, problem)) return false;
   for (int i = 0; i < count; i++)
@@ -58,9 +59,9 @@ static bool write_whole(const char *path, enum placing placing, const char *head
 }
 
 bool rt_safetensors_write(const char *path, enum placing placing, const struct tensor_view *tensors, int count,
-                          struct file_sum *sum, struct problem *problem) {
+                          struct file_sum *sum, struct progress *progress, struct problem *problem) {
   char *header = header_text(tensors, count);
-  bool written = header != NULL ? write_whole(path, placing, header, tensors, count, sum, problem)
+  bool written = header != NULL ? write_whole(path, placing, header, tensors, count, sum, progress, problem)
                                 : rt_problem(problem, "%s: no memory for the header", path);
   free(header);
   return written;

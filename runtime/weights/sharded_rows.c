@@ -40,6 +40,30 @@ bool rt_rows_divide(const struct accel_program *program, int state) {
   return state >= sharding->first_state && state < sharding->first_state + sharding->n_states;
 }
 
+bool rt_rows_have(const struct accel_program *program, int state, int k, struct accel_row *row) {
+  const struct accel_sharding *sharding = &program->sharding;
+  *row = sharding->rows[k];
+  if (sharding->row_states == NULL || sharding->state_rows[state].block == 0) return true;
+  const struct accel_state_rows *of = &sharding->state_rows[state];
+  if (sharding->row_states[k].coded != of->coded) return false;
+  row->own = sharding->row_states[k].states / of->block;
+  row->shard_size /= of->block;
+  row->last = (row->last + of->block - 1) / of->block;
+  return true;
+}
+
+bool rt_rows_meet(const struct accel_program *program, int rank, size_t first, size_t count) {
+  int begin, end;
+  rt_rows_of(program, rank, &begin, &end);
+  for (int k = begin; k < end; k++)
+    if (meets(program, &program->sharding.rows[k], first, count)) return true;
+  return false;
+}
+
+bool rt_rows_leave_rest(const struct accel_program *program, int state) {
+  return rt_rows_divide(program, state) && !rt_rows_divide(program, 0) && program->states[state].name[0] == '\0';
+}
+
 void rt_rows_collect(const struct accel_program *program, int state, int from, const char *own, size_t first,
                      size_t count, char *to) {
   size_t size = rt_dtype_size(program->states[state].dtype);
@@ -50,10 +74,11 @@ void rt_rows_collect(const struct accel_program *program, int state, int from, c
   int begin, end;
   rt_rows_of(program, from, &begin, &end);
   for (int k = begin; k < end; k++) {
-    const struct accel_row *row = &program->sharding.rows[k];
-    int shards = meets(program, row, first, count) ? program->mesh[ACCEL_DP_SHARD] : 0;
+    struct accel_row row;
+    const bool here = rt_rows_have(program, state, k, &row) && meets(program, &row, first, count);
+    int shards = here ? program->mesh[ACCEL_DP_SHARD] : 0;
     for (int shard = 0; shard < shards; shard++) {
-      struct common common = common_of(program, row, shard, first, count);
+      struct common common = common_of(program, &row, shard, first, count);
       if (common.count > 0)
         rt_world_bring(from + shard * rt_stride_along(program, ACCEL_DP_SHARD), own + common.own * size,
                        to != NULL ? to + common.at * size : NULL, common.count * size);
@@ -72,7 +97,9 @@ void rt_rows_take(const struct accel_program *program, int state, char *own, siz
   int begin, end;
   rt_rows_of(program, rt_world()->rank, &begin, &end);
   for (int k = begin; k < end; k++) {
-    struct common common = common_of(program, &program->sharding.rows[k], shard, first, count);
+    struct accel_row row;
+    if (!rt_rows_have(program, state, k, &row)) continue;
+    struct common common = common_of(program, &row, shard, first, count);
     if (common.count > 0) memcpy(own + common.own * size, all + common.at * size, common.count * size);
   }
 }

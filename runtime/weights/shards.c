@@ -9,7 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char index_ending[] = ".index.json", file_ending[] = ".safetensors";
+#include "runtime/base/ending.h"
+
+const char rt_diffusers_stem[] = "diffusion_pytorch_model";
+static const char index_ending[] = ".index.json";
 
 static bool open_one(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
   struct shard *shard = &shards->items[shards->count];
@@ -100,16 +103,11 @@ static bool is_folder(const char *path) {
   return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-static bool ends_with(const char *text, const char *ending) {
-  size_t length = strlen(text), end = strlen(ending);
-  return length >= end && strcmp(text + length - end, ending) == 0;
-}
-
 static bool open_all(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
   bool opened;
-  if (ends_with(path, index_ending)) {
+  if (rt_has_ending(path, index_ending)) {
     opened = open_index(shards, path, cure, problem);
-  } else if (ends_with(path, rt_parts_ending)) {
+  } else if (rt_has_ending(path, rt_parts_ending)) {
     opened = rt_parts_join(&shards->joined, path, cure, problem);
     shards->n_tensors = shards->joined.count;
   } else {
@@ -120,36 +118,52 @@ static bool open_all(struct shards *shards, const char *path, const char *cure, 
   return opened && sort_names(shards, path, problem);
 }
 
-/* The file of PyTorch that a folder has in place of model.safetensors, or the index of several; NULL: none. */
-static const char *find_pickled(const char *folder, const char *stem, char *path, size_t size) {
-  static const char *const names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
-  for (size_t i = 0; i < sizeof names / sizeof *names && strcmp(stem, "model") == 0; i++) {
-    snprintf(path, size, "%s/%s", folder, names[i]);
-    if (access(path, F_OK) == 0) return path;
+/* The file, the index or the parts that the folder has of a stem. */
+static bool find_stem(const char *folder, const char *stem, char *path, size_t size) {
+  const char *const endings[] = {".safetensors", ".safetensors.index.json", rt_parts_ending};
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    const int length = snprintf(path, size, "%s/%s%s", folder, stem, endings[i]);
+    if (length > 0 && (size_t)length < size && access(path, F_OK) == 0) return true;
   }
-  return NULL;
+  return false;
+}
+
+static bool find_pickled(const char *folder, char *path, size_t size) {
+  static const char *const names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json",
+                                      "diffusion_pytorch_model.bin", "diffusion_pytorch_model.bin.index.json"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const int length = snprintf(path, size, "%s/%s", folder, names[i]);
+    if (length > 0 && (size_t)length < size && access(path, F_OK) == 0) return true;
+  }
+  return false;
+}
+
+bool rt_shards_of_folder(const char *folder, char *path, size_t size) {
+  return find_stem(folder, "model", path, size) || find_stem(folder, rt_diffusers_stem, path, size) ||
+         find_pickled(folder, path, size);
+}
+
+static bool open_named(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
+  *shards = (struct shards){0};
+  const bool opened = open_all(shards, path, cure, problem);
+  if (!opened) rt_shards_close(shards);
+  return opened;
 }
 
 bool rt_shards_open_in(struct shards *shards, const char *folder, const char *stem, const char *cure,
                        struct problem *problem) {
-  char path[4096], index[4096 + 16], parts[4096 + 16], pickled[4096 + 64];
-  int length = snprintf(path, sizeof path, "%s/%s.safetensors", folder, stem);
+  char path[4096];
+  const int length = snprintf(path, sizeof path, "%s/%s.safetensors.index.json", folder, stem);
   if (length < 0 || (size_t)length >= sizeof path) return rt_problem(problem, "%.200s…: the path is too long", folder);
-  snprintf(index, sizeof index, "%s%s", path, index_ending);
-  snprintf(parts, sizeof parts, "%.*s%s", length - (int)strlen(file_ending), path, rt_parts_ending);
-  const char *found = access(path, F_OK) == 0    ? path
-                      : access(index, F_OK) == 0 ? index
-                      : access(parts, F_OK) == 0 ? parts
-                                                 : find_pickled(folder, stem, pickled, sizeof pickled);
-  return rt_shards_open(shards, found != NULL ? found : path, cure, problem);
+  if (!find_stem(folder, stem, path, sizeof path)) snprintf(path, sizeof path, "%s/%s.safetensors", folder, stem);
+  return open_named(shards, path, cure, problem);
 }
 
 bool rt_shards_open(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
-  *shards = (struct shards){0};
-  if (is_folder(path)) return rt_shards_open_in(shards, path, "model", cure, problem);
-  bool opened = open_all(shards, path, cure, problem);
-  if (!opened) rt_shards_close(shards);
-  return opened;
+  char found[4096];
+  if (!is_folder(path)) return open_named(shards, path, cure, problem);
+  if (rt_shards_of_folder(path, found, sizeof found)) return open_named(shards, found, cure, problem);
+  return rt_shards_open_in(shards, path, "model", cure, problem);
 }
 
 const struct stored_tensor *rt_shards_find(const struct shards *shards, const char *name) {

@@ -15,6 +15,9 @@
 bool rt_shards_write(const char *folder, const char *stem, const struct tensor_list *tensors, uint64_t most,
                      struct manifest *manifest, struct problem *problem);
 
+/* Removes what a former write left there, so that the folder is not read as that. */
+bool rt_shards_remove(const char *folder, const char *stem, struct problem *problem);
+
 struct shard {
   char path[4096];
   struct mapping mapping;
@@ -30,9 +33,15 @@ struct shards {
   int n_tensors;
 };
 
-/* Opens a file of safetensors or of torch.save, an index (….index.json, ….parts.json), or what a folder holds of
- * model.safetensors, and where it has none of pytorch_model.bin. No
- * tensor may be in two files. `cure` is the help where the file is missing. */
+/* What diffusers calls the weights of a folder, where transformers says "model". */
+extern const char rt_diffusers_stem[];
+
+/* The file or the index of a folder's model, in `path` of `size` bytes: model.safetensors, else
+ * diffusion_pytorch_model.safetensors, else pytorch_model.bin or diffusion_pytorch_model.bin. False: it has none. */
+bool rt_shards_of_folder(const char *folder, char *path, size_t size);
+
+/* Opens a file of safetensors or of torch.save, an index (….index.json, ….parts.json), or a folder's model. No tensor
+ * may be in two files. `cure` is the help where the file is missing. */
 bool rt_shards_open(struct shards *shards, const char *path, const char *cure, struct problem *problem);
 
 /* The same for STEM.safetensors or one of its indices in `folder`. */

@@ -32,7 +32,7 @@ static bool write_file(const char *folder, const char *name, const struct tensor
   char path[4096];
   struct file_sum sum;
   return rt_join(path, sizeof path, folder, name, problem) &&
-         rt_safetensors_write(path, placing_of(manifest), tensors, count, &sum, problem) &&
+         rt_safetensors_write(path, placing_of(manifest), tensors, count, &sum, NULL, problem) &&
          (manifest == NULL || rt_manifest_add(manifest, name, sum, problem));
 }
 
@@ -69,6 +69,13 @@ static bool remove_other(const char *folder, const char *name, struct problem *p
   if (!rt_join(path, sizeof path, folder, name, problem)) return false;
   if (unlink(path) == 0 || errno == ENOENT) return true;
   return rt_problem(problem, "%s: cannot be removed: %s", path, strerror(errno));
+}
+
+bool rt_shards_remove(const char *folder, const char *stem, struct problem *problem) {
+  char whole[160], index[160];
+  snprintf(whole, sizeof whole, "%.100s.safetensors", stem);
+  snprintf(index, sizeof index, "%.100s.safetensors.index.json", stem);
+  return remove_other(folder, whole, problem) && remove_other(folder, index, problem);
 }
 
 bool rt_shards_write(const char *folder, const char *stem, const struct tensor_list *tensors, uint64_t most,

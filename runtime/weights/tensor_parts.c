@@ -252,7 +252,8 @@ static struct tensor_part entry_of(int state, int entry, size_t *own) {
   const struct accel_slice *slices = rank_program->states[state].slices;
   *own = slices != NULL ? (size_t)slices[entry].first : rank_program->tensors[entry].offset / sizeof(float);
   struct tensor_part part = parts[slices != NULL ? slices[entry].parameter : entry];
-  if (slices != NULL && part.ranks == 1) part.length = (size_t)rt_shape_count(slices[entry].rank, slices[entry].shape);
+  if (slices != NULL && (part.ranks == 1 || part.step > 0))
+    part.length = (size_t)rt_shape_count(slices[entry].rank, slices[entry].shape);
   return part;
 }
 
@@ -303,14 +304,16 @@ static size_t piece_length(const struct tensor_part *part, size_t rank) {
   return part->length - (rank + 1 == part->ranks ? part->padding : 0);
 }
 
-void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole) {
+void rt_tensor_parts_collect(const struct accel_program *program, int state, char *const *own, char *whole) {
+  const bool leaves_rest = rt_rows_leave_rest(rank_program, state);
   size_t size = rt_dtype_size(program->states[state].dtype), at;
   char *piece = new_buffer(size, true);
   for (int i = 0; i < count_entries(state); i++) {
     const struct tensor_part entry = entry_of(state, i, &at), *part = &entry;
     for (size_t rank = 0; rank < part->ranks; rank++) {
       int from = first_rank(program, part) + (part->ranks > 1 ? (int)rank * rt_stride_along(program, part->axis) : 0);
-      rt_rows_collect(rank_program, state, from, own, at, part->pieces * part->length, piece);
+      if (leaves_rest) rt_rows_collect(rank_program, 0, from, own[0], at, part->pieces * part->length, piece);
+      rt_rows_collect(rank_program, state, from, own[state], at, part->pieces * part->length, piece);
       for (size_t p = 0; whole != NULL && p < part->pieces; p++)
         memcpy(whole + place(part, p, rank) * size, piece + p * part->length * size, piece_length(part, rank) * size);
     }

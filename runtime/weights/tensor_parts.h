@@ -24,9 +24,9 @@ const struct accel_program *rt_rank_program(const struct accel_program *program)
  * have it. */
 bool rt_tensor_is_here(const struct accel_program *program, int tensor, bool first);
 
-/* Collects what the ranks have of a divided state, `own`, into `whole` of rank 0 (NULL on the others), or gives each
- * rank its own. All ranks call it. */
-void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole);
+/* Collects what the ranks have of a divided state, own[state], into `whole` of rank 0 (NULL on the others), or gives
+ * each rank its own. All ranks call it. */
+void rt_tensor_parts_collect(const struct accel_program *program, int state, char *const *own, char *whole);
 void rt_tensor_parts_scatter(const struct accel_program *program, int state, char *own, const char *whole);
 
 /* Fills this rank's parts of the weights, `own`, with what a file has of these, and reads no more of it than that. What

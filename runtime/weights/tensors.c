@@ -151,19 +151,30 @@ static bool add_undivided(struct tensor_list *list, const struct accel_program *
   return true;
 }
 
-/* program: of a rank's own tensors. */
-static bool add_parts(struct tensor_list *list, const struct accel_program *program, int which, char *own, bool once) {
+static bool meets_rows(const struct accel_program *program, const struct accel_slice *slice) {
+  return rt_rows_meet(program, rt_world()->rank, (size_t)slice->first,
+                      (size_t)rt_shape_count(slice->rank, slice->shape));
+}
+
+/* program: of a rank's own tensors. What a read leaves out of the rest comes with the weights. */
+static bool add_parts(struct tensor_list *list, const struct accel_program *program, int which, char *const *all,
+                      bool once) {
   const struct accel_state *state = &program->states[which];
   const int shard = rt_rank_along(program, ACCEL_DP_SHARD);
+  const bool divided = rt_rows_divide(program, which), leaves_rest = once && rt_rows_leave_rest(program, which);
   int first, end;
   rt_rows_of(program, rt_world()->rank, &first, &end);
   for (int i = 0; i < slices_of(program, state); i++) {
     struct accel_slice slice = slice_of(program, state, i);
     if (!rt_tensor_is_here(program, slice.parameter, once)) continue;
-    if (!rt_rows_divide(program, which) && !(once && shard > 0) && !add_undivided(list, program, state, &slice, own))
+    const bool is_rest = leaves_rest && !meets_rows(program, &slice);
+    if ((!divided || is_rest) && !(once && shard > 0) &&
+        !add_undivided(list, program, state, &slice, all[is_rest ? 0 : which]))
       return false;
-    for (int k = first; k < end && rt_rows_divide(program, which); k++)
-      if (!add_part(list, program, state, &slice, &program->sharding.rows[k], own, shard)) return false;
+    struct accel_row row;
+    for (int k = first; k < end && divided; k++)
+      if (rt_rows_have(program, which, k, &row) && !add_part(list, program, state, &slice, &row, all[which], shard))
+        return false;
   }
   return true;
 }
@@ -174,7 +185,7 @@ bool rt_tensors_of_rank(struct tensor_list *list, const struct accel_program *pr
   *list = (struct tensor_list){0};
   bool good = make_room(list, of_rank);
   for (int i = 0; good && i < of_rank->n_states; i++)
-    if (strcmp(of_rank->states[i].file, file) == 0) good = add_parts(list, of_rank, i, own[i], once);
+    if (strcmp(of_rank->states[i].file, file) == 0) good = add_parts(list, of_rank, i, own, once);
   if (good) {
     qsort(list->items, (size_t)list->count, sizeof *list->items, by_position);
     return true;

@@ -1,6 +1,8 @@
 #include "runtime/weights/weights.h"
 
 #include "runtime/base/half.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/terminal.h"
 #include "runtime/files/files.h"
 #include "runtime/weights/init.h"
 #include "runtime/weights/safetensors.h"
@@ -192,11 +194,14 @@ static bool find_all(struct weights_file *file, const struct accel_program *prog
 }
 
 static void fill(const struct accel_program *program, const struct weights_file *file, void *weights) {
+  struct progress progress = rt_progress_begin(stderr, "reads weights", 0, program->weights_bytes);
   for (int i = 0; i < program->n_tensors; i++) {
     const struct accel_tensor *tensor = &program->tensors[i];
     rt_weights_read(program, file, i, 0, rt_shape_count(tensor->rank, tensor->shape),
                     (float *)((char *)weights + tensor->offset));
+    rt_progress_add(&progress, (uint64_t)rt_shape_count(tensor->rank, tensor->shape) * sizeof(float));
   }
+  rt_terminal_clear();
 }
 
 bool rt_weights_match(struct weights_file *file, const struct accel_program *program, const char *path,
@@ -244,11 +249,11 @@ bool rt_weights_load_own(const struct accel_program *program, const struct shard
 /* Whether a run has left its model in the project folder, in one file or in several; the last name that was tried is in
  * `path`. */
 static bool has_model(const struct accel_program *program, char *path, size_t size, struct problem *problem) {
-  const char *stem = program->start.trained != NULL ? program->start.trained : "model";
-  static const char *const ends[] = {"safetensors.index.json", "safetensors"};
-  for (int i = 0; i < 2; i++) {
+  const char *trained = program->start.trained;
+  const char *const stems[] = {rt_diffusers_stem, "model"}, *const ends[] = {"safetensors.index.json", "safetensors"};
+  for (int i = trained != NULL ? 2 : 0; i < 4; i++) {
     char name[64];
-    snprintf(name, sizeof name, "%s.%s", stem, ends[i]);
+    snprintf(name, sizeof name, "%s.%s", trained != NULL ? trained : stems[i / 2], ends[i % 2]);
     if (rt_join(path, size, program->project_dir, name, problem) && access(path, F_OK) == 0) return true;
   }
   return false;
@@ -333,13 +338,9 @@ void rt_weights_names_free(const struct accel_program *program, char **names) {
 }
 
 static bool is_of_file(const char *output, const char *weights) {
-  static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
   char path[4096];
-  struct problem ignored;
-  if (rt_is_same_file(output, weights)) return true;
-  for (int i = 0; i < 2; i++)
-    if (rt_join(path, sizeof path, weights, names[i], &ignored) && rt_is_same_file(output, path)) return true;
-  return false;
+  return rt_is_same_file(output, weights) ||
+         (rt_shards_of_folder(weights, path, sizeof path) && rt_is_same_file(output, path));
 }
 
 bool rt_is_of_weights(const struct accel_start_file *start, const char *output, const char *weights) {

@@ -20,7 +20,7 @@ static void write_tensors(const char *file, char *first, char *second, int rank)
   struct problem problem;
   char path[64];
   snprintf(path, sizeof path, "%s/%s", folder, file);
-  if (!rt_safetensors_write(path, IN_PLACE, tensors, 2, NULL, &problem)) abort();
+  if (!rt_safetensors_write(path, IN_PLACE, tensors, 2, NULL, NULL, &problem)) abort();
 }
 
 static void prepare(void) {

@@ -115,7 +115,7 @@ static void survives_a_full_disk(void **state) {
   for (rlim_t most = 0; most < 16384; most += 1021) {
     limit = (struct rlimit){most, old.rlim_max};
     setrlimit(RLIMIT_FSIZE, &limit);
-    bool written = rt_safetensors_write(path, BY_RENAME, &tensor, 1, NULL, &problem);
+    bool written = rt_safetensors_write(path, BY_RENAME, &tensor, 1, NULL, NULL, &problem);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_false(written);
     assert_non_null(strstr(problem.what, "cannot be written: File too large"));

@@ -62,7 +62,7 @@ static void round_trip(void **state) {
   (void)state;
   for (int i = 0; i < 32; i++) weights[i] = (float)i + 0.25f;
   assert_true(rt_tensors_of_state(&list, &program, "model", arrays, &problem));
-  assert_true(rt_safetensors_write(path, BY_RENAME, list.items, list.count, NULL, &problem));
+  assert_true(rt_safetensors_write(path, BY_RENAME, list.items, list.count, NULL, NULL, &problem));
   rt_tensors_free(&list);
   assert_true(rt_map(&mapping, path, "", &problem));
   assert_true(rt_safetensors_read(&file, path, mapping.bytes, mapping.size, &problem));

@@ -1,6 +1,7 @@
-/* Sums of squares: those of a long double, and the same bits whoever adds which up. */
+/* Sums of squares: those of a long double, and the same bits whoever adds which up; and those of a process alone. */
 #include "cmocka_all.h"
 
+#include "include/accel/cpu/norms.h"
 #include "include/accel/trainer.h"
 
 #include <math.h>
@@ -29,6 +30,12 @@ static int set_up(void **unused) {
   return 0;
 }
 
+static double sum_of_sizes(const float *from, size_t count, float scale) {
+  int64_t sums[ACCEL_SQUARES] = {0};
+  accel_add_sizes(sums, from, count, scale);
+  return accel_sum_of_integers(sums);
+}
+
 static double root_of(const float *from, size_t count, float scale) {
   int64_t sums[ACCEL_SQUARES] = {0};
   accel_add_squares(sums, from, count, scale);
@@ -42,6 +49,9 @@ static void test_value(void **unused) {
     for (size_t i = 0; i < count; i++) sum += (long double)(values[i] * 0.25f) * (values[i] * 0.25f);
     double wanted = (double)sqrtl(sum), found = root_of(values, count, 0.25f);
     assert_true(fabs(found - wanted) <= 1e-9 * wanted);
+    sum = 0;
+    for (size_t i = 0; i < count; i++) sum += fabsf(values[i] * 0.25f);
+    assert_true(fabs(sum_of_sizes(values, count, 0.25f) - (double)sum) <= 1e-9 * (double)sum);
   }
   const float zeros[32] = {0};
   assert_true(root_of(zeros, 32, 1.0f) == 0.0);
@@ -66,6 +76,10 @@ static void test_within(void **unused) {
     int64_t sums[ACCEL_SQUARES] = {0};
     size_t lines = COUNT / 16, cut = drawn() % lines * 16, first = drawn() % lines * 16;
     size_t n = 16 + drawn() % (lines - first / 16) * 16;
+    int64_t sizes[ACCEL_SQUARES] = {0};
+    accel_add_sizes_within(sizes, values, cut, 0, first, n, 1.0f);
+    accel_add_sizes_within(sizes, values + cut, COUNT - cut, cut, first, n, 1.0f);
+    assert_true(accel_sum_of_integers(sizes) == sum_of_sizes(values + first, n, 1.0f));
     accel_add_squares_within(sums, values, cut, 0, first, n, 1.0f);
     accel_add_squares_within(sums, values + cut, COUNT - cut, cut, first, n, 1.0f);
     assert_true(accel_root_of_squares(sums) == root_of(values + first, n, 1.0f));
@@ -84,12 +98,24 @@ static void test_not_finite(void **unused) {
   assert_true(root_of(least, 16, 1.0f) > 0.0);
 }
 
+/* Of elements that are alike: what a long sum in float32 loses has one sign. */
+static void test_of_one_process(void **unused) {
+  static float alike[COUNT];
+  double sums[(COUNT + ACCEL_NORM_CHUNK - 1) / ACCEL_NORM_CHUNK];
+  (void)unused;
+  for (int i = 0; i < COUNT; i++) alike[i] = 0.1f;
+  for (size_t count = 500; count <= COUNT; count += 3889) {
+    const double one = (double)alike[0] * alike[0] * 0.25, found = accel_sum_of_squares(alike, count, 0.5f, sums);
+    assert_true(fabs(found - one * (double)count) <= 1e-6 * found);
+    const double sizes = accel_sum_of_sizes(alike, count, 0.5f, sums);
+    assert_true(fabs(sizes - 0.5 * alike[0] * (double)count) <= 1e-6 * sizes);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_value),
-      cmocka_unit_test(test_any_order),
-      cmocka_unit_test(test_within),
-      cmocka_unit_test(test_not_finite),
+      cmocka_unit_test(test_value),      cmocka_unit_test(test_any_order),      cmocka_unit_test(test_within),
+      cmocka_unit_test(test_not_finite), cmocka_unit_test(test_of_one_process),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -137,7 +137,7 @@ static void a_rank_gives_it_back(void **state) {
   uint16_t whole[WHOLE] = {0}, own[OWN];
   int from[WHOLE], to[WHOLE], count = positions(from, to);
   for (int i = 0; i < OWN; i++) own[i] = (uint16_t)(1 + i);
-  rt_tensor_parts_collect(joined(), 1, (const char *)own, (char *)whole);
+  rt_tensor_parts_collect(joined(), 1, (char *[]){NULL, (char *)own}, (char *)whole);
   for (int i = 0; i < count; i++) assert_int_equal(whole[to[i]], own[from[i]]);
 }
 
@@ -149,7 +149,7 @@ static void slices_get_their_parts(void **state) {
   for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
   rt_tensor_parts_scatter(joined(), 2, (char *)own, (const char *)whole);
   for (int i = 0; i < 7; i++) assert_true(own[to[i]] == whole[from[i]]);
-  rt_tensor_parts_collect(joined(), 2, (const char *)own, (char *)back);
+  rt_tensor_parts_collect(joined(), 2, (char *[]){NULL, NULL, (char *)own}, (char *)back);
   for (int i = 0; i < 7; i++) assert_true(back[from[i]] == whole[from[i]]);
 }
 
@@ -167,7 +167,7 @@ static void a_rank_gets_its_shards_of_its_part(void **state) {
   const struct accel_program *all = rt_tensor_parts_join(&sharded, &problem);
   for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
   rt_tensor_parts_scatter(all, 0, (char *)own, (const char *)whole);
-  rt_tensor_parts_collect(all, 0, (const char *)own, (char *)back);
+  rt_tensor_parts_collect(all, 0, (char *[]){(char *)own}, (char *)back);
   for (int i = 0; i < count; i++) {
     int at = to[i] < 8 ? 32 + to[i] : to[i] >= 16 && to[i] < 48 ? to[i] - 16 : -1;
     if (at < 0) continue;

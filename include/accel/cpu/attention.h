@@ -138,18 +138,19 @@ static inline __attribute__((always_inline)) void accel_end_queries(size_t queri
   if (rest != NULL) memcpy(rest, logarithms, queries * sizeof *rest);
 }
 
-/* y[columns] = attention of one query, times the scale, to keys `first` to `end` - 1; weights: space for `end` numbers.
+/* y[columns] = attention of one query, times the scale, to keys `first` to `end` - 1, whose scores are within (-cap,
+ * cap); 0: they are not capped; weights: space for `end` numbers.
  */
 static inline __attribute__((always_inline)) void
 accel_attend_one(size_t columns, size_t first, size_t end, const float *restrict query, const float *restrict keys,
-                 const float *restrict values, float *restrict weights, float *restrict y) {
+                 const float *restrict values, float *restrict weights, float *restrict y, float cap) {
   float highest = -INFINITY, sum = 0.0f;
   for (size_t s = first; s < end; s++) {
     float dot = 0.0f;
 #pragma omp simd reduction(+ : dot)
     for (size_t d = 0; d < columns; d++) dot += query[d] * keys[s * columns + d];
-    weights[s] = dot;
-    highest = dot > highest ? dot : highest;
+    weights[s] = cap > 0.0f ? cap * accel_tanh(dot / cap) : dot;
+    highest = weights[s] > highest ? weights[s] : highest;
   }
 #pragma omp simd reduction(+ : sum)
   for (size_t s = first; s < end; s++) {

@@ -127,4 +127,14 @@ static inline float accel_sum_lanes(float *lanes) {
   return lanes[0];
 }
 
+/* Exchanges so many numbers. */
+ACCEL_FUNCTION void accel_swap(float *restrict one, float *restrict other, size_t count) {
+#pragma omp simd
+  for (size_t i = 0; i < count; i++) {
+    const float value = one[i];
+    one[i] = other[i];
+    other[i] = value;
+  }
+}
+
 #endif

@@ -7,11 +7,12 @@
 #include "group.h"
 
 /* Takes keys and their values up into what a query has found, those at first, first + step, ... before `end`, a warp
- * together: a lane has each 32nd of their columns. `many` are on their way at a time. Rows are so far apart. */
+ * together: a lane has each 32nd of their columns. Scores are within (-cap, cap); 0: they are not capped. `many` are on
+ * their way at a time. Rows are so far apart. */
 template <int columns, int many, typename type>
 __device__ inline void accel_attend(float *result, float *highest, float *sum, const float *query, const type *keys,
                                     size_t key_row, const type *values, size_t value_row, size_t first, size_t end,
-                                    size_t step) {
+                                    size_t step, float cap) {
   constexpr int each = (columns + 31) / 32;
   const int lane = (int)threadIdx.x % 32;
   for (size_t s = first; s < end; s += many * step) {
@@ -30,7 +31,9 @@ __device__ inline void accel_attend(float *result, float *highest, float *sum, c
     }
 #pragma unroll
     for (int i = 0; i < many; i++) {
-      scores[i] = s + i * step < end ? accel_sum<32>(scores[i]) : -INFINITY;
+      scores[i] = accel_sum<32>(scores[i]);
+      if (cap > 0.0f) scores[i] = cap * accel_tanh(scores[i] / cap);
+      scores[i] = s + i * step < end ? scores[i] : -INFINITY;
       top = scores[i] > top ? scores[i] : top;
     }
     const float shrink = *highest > -INFINITY ? accel_exp(*highest - top) : 0.0f;
@@ -54,7 +57,7 @@ __device__ inline void accel_attend(float *result, float *highest, float *sum, c
  * has what is constant, as in attend_by_rows.h. */
 template <typename shape, typename type>
 __device__ inline void accel_attend_cached(type *y, float *next_k, float *next_v, const type *q, const type *k,
-                                           const type *v, const int32_t *at) {
+                                           const type *v, const int32_t *at, float cap) {
   constexpr int columns = shape::columns, warps = 16, each = (columns + 31) / 32, many = each < 8 ? 16 / each : 2;
   constexpr size_t group = shape::heads / shape::groups, window = shape::window;
   constexpr int32_t newest = (int32_t)(shape::keys - shape::queries);
@@ -74,11 +77,12 @@ __device__ inline void accel_attend_cached(type *y, float *next_k, float *next_v
   }
   if constexpr (newest > 0) {
     const size_t begin = window > 0 && first + t + 1 > window ? first + t + 1 - window : 0;
-    accel_attend<columns, many>(result, &highest, &sum, query, kh, columns, vh, columns, begin + warp, first, warps);
+    accel_attend<columns, many>(result, &highest, &sum, query, kh, columns, vh, columns, begin + warp, first, warps,
+                                cap);
   }
   const size_t begin = window > 0 && t + 1 > window ? t + 1 - window : 0;
   accel_attend<columns, many>(result, &highest, &sum, query, kr, shape::k_row, vr, shape::v_row, begin + warp, t + 1,
-                              warps);
+                              warps, cap);
   if (lane == 0) {
     tops[warp] = highest;
     shares[warp] = sum;

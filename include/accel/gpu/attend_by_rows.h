@@ -4,7 +4,8 @@
  * compiles.
  *
  * `shape` has what is constant: heads, of keys and values `groups`; queries, keys; columns of a head; window, 0 where
- * there is none; causal; by_starts, whether starts[batch][query] is the first key that a query sees; scale; and of each
+ * there is none; causal; by_starts, whether starts[batch][query] is the first key that a query sees; biased, whether
+ * scores have a bias (attend_in_ring.h), and then `rest`, where the second part of lse begins; scale; and of each
  * operand the steps NAME_batch, NAME_head and NAME_row, and of what is written NAME_adds. Blocks are parts of 64 rows,
  * heads and the batch along blockIdx.x, y and z, and have 64 times `lanes` threads. */
 #ifndef ACCEL_GPU_ATTEND_BY_ROWS_H
@@ -15,7 +16,7 @@
 
 /* ---- Rows ---- */
 
-/* What a thread has of a row: columns, and of how many together; and the rows of two operands, with three numbers each,
+/* What a thread has of a row: columns, and of how many together; and the rows of two operands, with five numbers each,
  * that 48 KiB hold, the shared memory that a kernel has unasked. */
 template <int columns, int lanes> struct accel_row_part {
   static constexpr int each = (columns + lanes - 1) / lanes, width = each * lanes;
@@ -104,16 +105,23 @@ template <int columns, int lanes> __device__ inline void accel_add_row(float *to
  * `hides`: a query that does not see the key adds zeros instead of leaving it out, so that no branch depends on what is
  * seen. */
 
+/* A score with its bias, not below -3e38: what such biases leave of a query's keys is not NaN. */
+__device__ inline float accel_with_bias(float score, float bias) {
+  const float sum = score + bias;
+  return sum < -3e38f ? -3e38f : sum;
+}
+
 /* Adds the value of a key to result and its weight to *sum, both times e^-*highest, which is the highest score so far.
- * query: times the scale. */
-template <bool hides, int columns, int lanes>
+ * query: times the scale; bias: where scores have one. */
+template <bool hides, bool biased, int columns, int lanes>
 __device__ inline void accel_add_value(float *result, float *highest, float *sum, const float *query, const float *key,
-                                       const float *value, bool sees) {
+                                       const float *value, bool sees, float bias) {
   constexpr int each = accel_row_part<columns, lanes>::each;
   if (!hides && lanes == 1 && !sees) return;
   float scores[4] = {0.0f}; /* four, so that one addition need not wait for the one before */
   for (int n = 0; n < each; n++) scores[n % 4] += query[n] * key[accel_part_column<columns, lanes>(n)];
-  const float score = accel_sum_of_lanes<lanes>((scores[0] + scores[1]) + (scores[2] + scores[3]));
+  const float product = accel_sum_of_lanes<lanes>((scores[0] + scores[1]) + (scores[2] + scores[3]));
+  const float score = biased ? accel_with_bias(product, bias) : product;
   if (!hides && lanes > 1 && !sees) return;
   const float seen = !hides || sees ? score : -3e38f;
   if (hides || seen > *highest) {
@@ -127,28 +135,44 @@ __device__ inline void accel_add_value(float *result, float *highest, float *sum
   accel_add_row<columns, lanes>(result, weight, value);
 }
 
-/* Adds what a key gives to dq: with p = e^(scale q k - top), scale p (dy v - dot) k. */
+/* What a row of scores has in addition to its operands: rowsum(dy y); lse, of which `rest` is the second part; and the
+ * bias of the key at hand. */
+struct accel_row_numbers {
+  float dot, top, rest, bias;
+};
+
+/* e^(scale q k - lse) */
+template <typename shape> __device__ inline float accel_probability(float product, const accel_row_numbers *of) {
+  if constexpr (shape::biased)
+    return accel_exp(accel_with_bias(shape::scale * product, of->bias) - of->top - of->rest);
+  else
+    return accel_exp(shape::scale * product - of->top);
+}
+
+/* Adds what a key gives to dq: with p = e^(scale q k - lse), scale p (dy v - dot) k. Returns p (dy v - dot), the slope
+ * of the score's bias. */
 template <bool hides, int lanes, typename shape>
-__device__ inline void accel_add_dq(float *result, const float *query, const float *slope, float top, float dot,
-                                    const float *key, const float *value, bool sees) {
-  if (!hides && lanes == 1 && !sees) return;
+__device__ inline float accel_add_dq(float *result, const float *query, const float *slope, const accel_row_numbers *of,
+                                     const float *key, const float *value, bool sees) {
+  if (!hides && lanes == 1 && !sees) return 0.0f;
   float score, product;
   accel_two_dots<shape::columns, lanes>(&score, &product, query, key, slope, value);
-  if (!hides && lanes > 1 && !sees) return;
-  const float p = !hides || sees ? accel_exp(shape::scale * score - top) : 0.0f;
-  accel_add_row<shape::columns, lanes>(result, p * (product - dot) * shape::scale, key);
+  if (!hides && lanes > 1 && !sees) return 0.0f;
+  const float p = !hides || sees ? accel_probability<shape>(score, of) : 0.0f, added = p * (product - of->dot);
+  accel_add_row<shape::columns, lanes>(result, added * shape::scale, key);
+  return added;
 }
 
 /* Adds what a query gives to dk and dv: scale p (dy v - dot) q and p dy. */
 template <int lanes, typename shape>
-__device__ inline void accel_add_dkv(float *key_sum, float *value_sum, const float *key, const float *value, float top,
-                                     float dot, const float *query, const float *slope, bool sees) {
+__device__ inline void accel_add_dkv(float *key_sum, float *value_sum, const float *key, const float *value,
+                                     const accel_row_numbers *of, const float *query, const float *slope, bool sees) {
   if (lanes == 1 && !sees) return;
   float score, product;
   accel_two_dots<shape::columns, lanes>(&score, &product, key, query, value, slope);
   if (lanes > 1 && !sees) return;
-  const float p = accel_exp(shape::scale * score - top);
-  accel_add_row<shape::columns, lanes>(key_sum, p * (product - dot) * shape::scale, query);
+  const float p = accel_probability<shape>(score, of);
+  accel_add_row<shape::columns, lanes>(key_sum, p * (product - of->dot) * shape::scale, query);
   accel_add_row<shape::columns, lanes>(value_sum, p, slope);
 }
 
@@ -167,7 +191,7 @@ __device__ inline void accel_take_query(float *query, float *slope, float *dot, 
 
 /* What queries of a tile have in addition to their rows. */
 template <int tile> struct accel_query_numbers {
-  float dots[tile], tops[tile]; /* rowsum(dy y); lse */
+  accel_row_numbers items[tile];
   int32_t begins[tile];
 };
 
@@ -184,8 +208,9 @@ __device__ inline void accel_find_numbers(accel_query_numbers<accel_row_part<sha
       dot += slopes->items[n][c] * accel_float(y[i * shape::y_row + c]);
     dot = accel_sum<32>(dot);
     if (lane > 0) continue;
-    numbers->dots[n] = dot;
-    numbers->tops[n] = i < count ? lse[i] : 0.0f;
+    numbers->items[n].dot = dot;
+    numbers->items[n].top = i < count ? lse[i] : 0.0f;
+    if constexpr (shape::biased) numbers->items[n].rest = i < count ? lse[shape::rest + i] : 0.0f;
     if constexpr (shape::by_starts) numbers->begins[n] = i < count ? starts[i] : 0;
   }
   __syncthreads();
@@ -243,8 +268,8 @@ __device__ inline void accel_attend_by_rows(type *y, float *lse, const type *q, 
                      v + b * shape::v_batch + group * shape::v_head, shape::v_row, first, shape::keys);
     for (size_t n_key = 0; n_key < part::tile; n_key++) {
       const bool sees = there && accel_sees<shape>(i, first + n_key, begin);
-      accel_add_value<false, columns, lanes>(result, &highest, &sum, query, keys.items[n_key], values.items[n_key],
-                                             sees);
+      accel_add_value<false, false, columns, lanes>(result, &highest, &sum, query, keys.items[n_key],
+                                                    values.items[n_key], sees, 0.0f);
     }
   }
   if (!there) return;
@@ -265,9 +290,10 @@ __device__ inline void accel_attend_by_rows_dq(type *dq, const type *q, const ty
   const bool there = i < shape::queries;
   int32_t begin = 0;
   if constexpr (shape::by_starts) begin = there ? starts[b * shape::queries + i] : 0;
-  float query[part::each], slope[part::each], result[part::each] = {0.0f}, dot;
-  accel_take_query<lanes, shape>(query, slope, &dot, q, dy, y, b, h, i, there);
-  const float top = there ? lse[(b * shape::heads + h) * shape::queries + i] : 0.0f;
+  float query[part::each], slope[part::each], result[part::each] = {0.0f};
+  accel_row_numbers numbers = {};
+  accel_take_query<lanes, shape>(query, slope, &numbers.dot, q, dy, y, b, h, i, there);
+  numbers.top = there ? lse[(b * shape::heads + h) * shape::queries + i] : 0.0f;
   const size_t last = accel_last_seen<shape>();
   const size_t seen = accel_first_seen<shape>(starts, b, (size_t)blockIdx.x * 64, 64);
   for (size_t first = seen / part::tile * part::tile; first < last; first += part::tile) {
@@ -275,7 +301,7 @@ __device__ inline void accel_attend_by_rows_dq(type *dq, const type *q, const ty
                      v + b * shape::v_batch + group * shape::v_head, shape::v_row, first, shape::keys);
     for (size_t n_key = 0; n_key < part::tile; n_key++) {
       const bool sees = there && accel_sees<shape>(i, first + n_key, begin);
-      accel_add_dq<false, lanes, shape>(result, query, slope, top, dot, keys.items[n_key], values.items[n_key], sees);
+      accel_add_dq<false, lanes, shape>(result, query, slope, &numbers, keys.items[n_key], values.items[n_key], sees);
     }
   }
   if (!there) return;
@@ -320,8 +346,8 @@ __device__ inline void accel_attend_by_rows_dkv(type *dk, type *dv, const type *
       for (size_t n_query = 0; n_query < part::tile && first + n_query < shape::queries; n_query++) {
         const bool sees =
             there && accel_sees<shape>(first + n_query, j, shape::by_starts ? numbers.begins[n_query] : 0);
-        accel_add_dkv<lanes, shape>(key_sum, value_sum, key, value, numbers.tops[n_query], numbers.dots[n_query],
-                                    queries.items[n_query], slopes.items[n_query], sees);
+        accel_add_dkv<lanes, shape>(key_sum, value_sum, key, value, &numbers.items[n_query], queries.items[n_query],
+                                    slopes.items[n_query], sees);
       }
     }
   if (!there) return;

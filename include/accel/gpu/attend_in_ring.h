@@ -6,7 +6,11 @@
  * keys; ranks; values, where values begin in `ring`. Where it has a window or starts, what a query sees of a chunk
  * depends on the rank, and no branch does so, which accel-gen audit looks for. Keys have no steps: `ring` is
  * [2][batch][groups][keys][columns], keys and then values. Blocks are parts of 64 rows of a chunk, heads and the batch,
- * as there. */
+ * as there.
+ *
+ * A bias has a rank's queries and the keys of all ranks, in the sequence's order: bias_batch, bias_head, bias_row and
+ * bias_key are its steps, 0 where one number serves all. Its gradient is added up over the batch in `samples` of it at
+ * a time, which are one block's: bias_sums is [batch / samples][heads][queries][all keys]. */
 #ifndef ACCEL_GPU_ATTEND_IN_RING_H
 #define ACCEL_GPU_ATTEND_IN_RING_H
 
@@ -39,12 +43,10 @@ template <typename shape> __device__ inline int32_t accel_begin_of_chunk(size_t 
   return (int32_t)((which == 0 ? rank : 2 * shape::ranks - 1 - rank) * shape::chunk);
 }
 
-/* Which chunks of a rank's queries and of the keys a pair has, where these begin in the sequence, and whether they are
- * one chunk of it. */
+/* Which chunks of a rank's queries and of the keys a pair has, and where these begin in the sequence. */
 struct accel_chunk_pair {
   size_t mine, theirs;
   int32_t begin, begin_of_keys;
-  bool same;
 };
 
 template <typename shape>
@@ -53,7 +55,6 @@ __device__ inline void accel_find_chunks(accel_chunk_pair *chunks, size_t rank, 
   chunks->theirs = accel_chunk_of_keys<shape>(chunks->mine, pair);
   chunks->begin = accel_begin_of_chunk<shape>(rank, chunks->mine);
   chunks->begin_of_keys = accel_begin_of_chunk<shape>(accel_giver<shape>(rank, step), chunks->theirs);
-  chunks->same = accel_is_one_chunk<shape>(step, pair);
 }
 
 /* The first key of the one chunk that query i of the other one sees, below 0 and beyond its end, too. */
@@ -71,8 +72,21 @@ template <typename shape> __device__ inline bool accel_sees_of_chunk(size_t i, s
 }
 
 /* Where keys of a chunk begin in the ring's buffer, values `values` elements further. */
-template <typename shape> __device__ inline size_t accel_keys_of_chunk(size_t group, size_t chunk) {
-  return ((blockIdx.z * shape::groups + group) * shape::keys + chunk * shape::chunk) * shape::columns;
+template <typename shape> __device__ inline size_t accel_keys_of_chunk(size_t b, size_t group, size_t chunk) {
+  return ((b * shape::groups + group) * shape::keys + chunk * shape::chunk) * shape::columns;
+}
+
+/* The bias of query i and key j of two chunks that begin at that row and column, or of the first ones where there are
+ * no such; 0 where scores have none. */
+template <typename shape, typename type>
+__device__ inline float accel_bias_of_chunks(const type *bias, size_t b, size_t h, size_t row, size_t column, size_t i,
+                                             size_t j) {
+  if constexpr (shape::biased) {
+    const size_t query = row + (i < shape::chunk ? i : 0), key = column + (j < shape::chunk ? j : 0);
+    return accel_float(
+        bias[b * shape::bias_batch + h * shape::bias_head + query * shape::bias_row + key * shape::bias_key]);
+  }
+  return 0.0f;
 }
 
 /* ---- Forward, and the backward's part by queries ---- */
@@ -81,14 +95,16 @@ template <typename shape> __device__ inline size_t accel_keys_of_chunk(size_t gr
  * the highest score so far. */
 template <int lanes, typename shape, typename type>
 __device__ inline void accel_attend_chunk(float *sums, float *lse, float *total, const type *q, const type *ring,
-                                          const int32_t *starts, size_t rank, size_t step, size_t pair) {
+                                          const int32_t *starts, const type *bias, size_t rank, size_t step,
+                                          size_t pair) {
   constexpr int columns = shape::columns;
   constexpr bool hides = shape::window > 0 || shape::by_starts;
   typedef accel_row_part<columns, lanes> part;
   __shared__ accel_rows<columns, lanes> keys, values;
-  accel_chunk_pair chunks;
+  accel_chunk_pair chunks = {};
   accel_find_chunks<shape>(&chunks, rank, step, pair);
-  const size_t mine = chunks.mine, theirs = chunks.theirs;
+  const bool same = accel_is_one_chunk<shape>(step, pair);
+  const size_t mine = chunks.mine, theirs = chunks.theirs, column = (size_t)chunks.begin_of_keys;
   const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, h = blockIdx.y, b = blockIdx.z;
   const bool there = i < shape::chunk;
   const size_t row = (b * shape::heads + h) * shape::queries + mine * shape::chunk + (there ? i : 0);
@@ -100,14 +116,15 @@ __device__ inline void accel_attend_chunk(float *sums, float *lse, float *total,
                                  (mine * shape::chunk + i) * shape::q_row, there, shape::scale);
   accel_take_row<columns, lanes>(result, sums, row * columns, there, 1.0f);
   const size_t own_end = ((size_t)blockIdx.x + 1) * 64;
-  const size_t last = chunks.same && own_end < shape::chunk ? own_end : shape::chunk;
-  const type *from = ring + accel_keys_of_chunk<shape>(h / (shape::heads / shape::groups), theirs);
+  const size_t last = same && own_end < shape::chunk ? own_end : shape::chunk;
+  const type *from = ring + accel_keys_of_chunk<shape>(b, h / (shape::heads / shape::groups), theirs);
   for (size_t first = 0; first < last; first += part::tile) {
     accel_bring_rows(&keys, from, columns, &values, from + shape::values, columns, first, shape::chunk);
     for (size_t n_key = 0; n_key < part::tile; n_key++) {
-      const bool sees = there && accel_sees_of_chunk<shape>(i, first + n_key, since, chunks.same);
-      accel_add_value<hides, columns, lanes>(result, &highest, &sum, query, keys.items[n_key], values.items[n_key],
-                                             sees);
+      const bool sees = there && accel_sees_of_chunk<shape>(i, first + n_key, since, same);
+      accel_add_value<hides, shape::biased, columns, lanes>(
+          result, &highest, &sum, query, keys.items[n_key], values.items[n_key], sees,
+          accel_bias_of_chunks<shape>(bias, b, h, mine * shape::chunk, column, i, first + n_key));
     }
   }
   if (!there) return;
@@ -118,40 +135,72 @@ __device__ inline void accel_attend_chunk(float *sums, float *lse, float *total,
   accel_give_row<false, columns, lanes>(sums, row * columns, result, 1.0f);
 }
 
-/* Adds to sums, the gradient of q, what the keys that a query sees give. */
+/* Adds to sums, the gradient of q, what the keys that a query of sample b sees give, and to bias_sums, unless it is
+ * NULL, the slopes of their bias. */
 template <int lanes, typename shape, typename type, typename slope_type>
-__device__ inline void accel_attend_chunk_dq(float *sums, const type *q, const type *ring, const type *y,
-                                             const float *lse, const slope_type *dy, const int32_t *starts, size_t rank,
-                                             size_t step, size_t pair) {
+__device__ inline void accel_attend_sample_dq(float *sums, float *bias_sums, const type *q, const type *ring,
+                                              const type *y, const float *lse, const slope_type *dy,
+                                              const int32_t *starts, const type *bias, size_t rank, size_t step,
+                                              size_t pair, size_t b) {
   constexpr int columns = shape::columns;
   constexpr bool hides = shape::window > 0 || shape::by_starts;
   typedef accel_row_part<columns, lanes> part;
   __shared__ accel_rows<columns, lanes> keys, values;
-  accel_chunk_pair chunks;
+  accel_chunk_pair chunks = {};
   accel_find_chunks<shape>(&chunks, rank, step, pair);
-  const size_t mine = chunks.mine, theirs = chunks.theirs;
-  const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, h = blockIdx.y, b = blockIdx.z;
+  const bool same = accel_is_one_chunk<shape>(step, pair);
+  const size_t mine = chunks.mine, theirs = chunks.theirs, column = (size_t)chunks.begin_of_keys;
+  const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, h = blockIdx.y;
   const bool there = i < shape::chunk;
   const size_t row = (b * shape::heads + h) * shape::queries + mine * shape::chunk + (there ? i : 0);
   int32_t begin = 0;
   if constexpr (shape::by_starts) begin = starts[b * shape::queries + mine * shape::chunk + (there ? i : 0)];
   const int32_t since = accel_first_of_chunk<shape>(&chunks, i, begin);
-  float query[part::each], slope[part::each], result[part::each], dot;
-  accel_take_query<lanes, shape>(query, slope, &dot, q, dy, y, b, h, mine * shape::chunk + i, there);
+  float query[part::each], slope[part::each], result[part::each];
+  accel_row_numbers numbers = {};
+  accel_take_query<lanes, shape>(query, slope, &numbers.dot, q, dy, y, b, h, mine * shape::chunk + i, there);
   accel_take_row<columns, lanes>(result, sums, row * columns, there, 1.0f);
-  const float top = lse[row];
+  numbers.top = lse[row];
+  if constexpr (shape::biased) numbers.rest = lse[shape::rest + row];
   const size_t own_end = ((size_t)blockIdx.x + 1) * 64;
-  const size_t last = chunks.same && own_end < shape::chunk ? own_end : shape::chunk;
-  const type *from = ring + accel_keys_of_chunk<shape>(h / (shape::heads / shape::groups), theirs);
+  const size_t last = same && own_end < shape::chunk ? own_end : shape::chunk;
+  const type *from = ring + accel_keys_of_chunk<shape>(b, h / (shape::heads / shape::groups), theirs);
   for (size_t first = 0; first < last; first += part::tile) {
     accel_bring_rows(&keys, from, columns, &values, from + shape::values, columns, first, shape::chunk);
     for (size_t n_key = 0; n_key < part::tile; n_key++) {
-      const bool sees = there && accel_sees_of_chunk<shape>(i, first + n_key, since, chunks.same);
-      accel_add_dq<hides, lanes, shape>(result, query, slope, top, dot, keys.items[n_key], values.items[n_key], sees);
+      const size_t j = first + n_key;
+      const bool sees = there && accel_sees_of_chunk<shape>(i, j, since, same);
+      numbers.bias = accel_bias_of_chunks<shape>(bias, b, h, mine * shape::chunk, column, i, j);
+      const float added = accel_add_dq<hides, lanes, shape>(result, query, slope, &numbers, keys.items[n_key],
+                                                            values.items[n_key], sees);
+      if constexpr (shape::samples > 0)
+        if (there && j < shape::chunk && threadIdx.x % lanes == 0)
+          bias_sums[((b / shape::samples * shape::heads + h) * shape::queries + mine * shape::chunk + i) *
+                        shape::all_keys +
+                    column + j] += added;
     }
   }
   if (!there) return;
   accel_give_row<false, columns, lanes>(sums, row * columns, result, 1.0f);
+}
+
+/* The same of the samples of a block: one, or where the bias is learnt, those whose slopes are added up. */
+template <int lanes, typename shape, typename type, typename slope_type>
+__device__ inline void accel_attend_chunk_dq(float *sums, float *bias_sums, const type *q, const type *ring,
+                                             const type *y, const float *lse, const slope_type *dy,
+                                             const int32_t *starts, const type *bias, size_t rank, size_t step,
+                                             size_t pair) {
+  constexpr size_t samples = shape::samples > 0 ? shape::samples : 1;
+  for (size_t n = 0; n < samples; n++)
+    accel_attend_sample_dq<lanes, shape>(sums, bias_sums, q, ring, y, lse, dy, starts, bias, rank, step, pair,
+                                         blockIdx.z * samples + n);
+}
+
+/* Element i of the bias's gradient, [count], of which bias_sums has so many parts. */
+template <size_t count, size_t parts> __device__ inline float accel_sum_of_parts(const float *bias_sums, size_t i) {
+  float sum = 0.0f;
+  for (size_t part = 0; part < parts; part++) sum += bias_sums[part * count + i];
+  return sum;
 }
 
 /* ---- The backward's part by keys ---- */
@@ -161,24 +210,25 @@ __device__ inline void accel_attend_chunk_dq(float *sums, const type *q, const t
 template <int lanes, typename shape, typename type, typename slope_type>
 __device__ inline void accel_attend_chunk_dkv(float *added, const type *q, const type *ring, const type *y,
                                               const float *lse, const slope_type *dy, const int32_t *starts,
-                                              size_t rank, size_t step, size_t pair) {
+                                              const type *bias, size_t rank, size_t step, size_t pair) {
   constexpr int columns = shape::columns;
   typedef accel_row_part<columns, lanes> part;
   constexpr size_t group = shape::heads / shape::groups;
   __shared__ accel_rows<columns, lanes> queries, slopes;
   __shared__ accel_query_numbers<part::tile> numbers;
-  accel_chunk_pair chunks;
+  accel_chunk_pair chunks = {};
   accel_find_chunks<shape>(&chunks, rank, step, pair);
-  const size_t mine = chunks.mine, theirs = chunks.theirs;
+  const bool same = accel_is_one_chunk<shape>(step, pair);
+  const size_t mine = chunks.mine, theirs = chunks.theirs, column = (size_t)chunks.begin_of_keys;
   const size_t j = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, shared = blockIdx.y, b = blockIdx.z;
   const bool there = j < shape::chunk;
-  const size_t at = accel_keys_of_chunk<shape>(shared, theirs), rows = mine * shape::chunk;
+  const size_t at = accel_keys_of_chunk<shape>(b, shared, theirs), rows = mine * shape::chunk;
   float key[part::each], value[part::each], key_sum[part::each], value_sum[part::each];
   accel_take_row<columns, lanes>(key, ring + at, j * columns, there, 1.0f);
   accel_take_row<columns, lanes>(value, ring + at + shape::values, j * columns, there, 1.0f);
   accel_take_row<columns, lanes>(key_sum, added + at, j * columns, there, 1.0f);
   accel_take_row<columns, lanes>(value_sum, added + at + shape::values, j * columns, there, 1.0f);
-  const size_t own_first = chunks.same ? (size_t)blockIdx.x * 64 / part::tile * part::tile : 0;
+  const size_t own_first = same ? (size_t)blockIdx.x * 64 / part::tile * part::tile : 0;
   for (size_t h = shared * group; h < (shared + 1) * group; h++)
     for (size_t first = own_first; first < shape::chunk; first += part::tile) {
       accel_bring_rows(&queries, q + b * shape::q_batch + h * shape::q_head + rows * shape::q_row, shape::q_row,
@@ -192,9 +242,10 @@ __device__ inline void accel_attend_chunk_dkv(float *added, const type *q, const
         const size_t i = first + n_query;
         const int32_t begin = shape::by_starts ? numbers.begins[n_query] : 0;
         const int32_t since = accel_first_of_chunk<shape>(&chunks, i, begin);
-        accel_add_dkv<lanes, shape>(key_sum, value_sum, key, value, numbers.tops[n_query], numbers.dots[n_query],
-                                    queries.items[n_query], slopes.items[n_query],
-                                    there && accel_sees_of_chunk<shape>(i, j, since, chunks.same));
+        accel_row_numbers own = numbers.items[n_query];
+        own.bias = accel_bias_of_chunks<shape>(bias, b, h, rows, column, i, j);
+        accel_add_dkv<lanes, shape>(key_sum, value_sum, key, value, &own, queries.items[n_query], slopes.items[n_query],
+                                    there && accel_sees_of_chunk<shape>(i, j, since, same));
       }
     }
   if (!there) return;

@@ -11,41 +11,45 @@
 
 /* The elements of a block, which is part blockIdx.x % parts of channel blockIdx.x / parts of [batch][channels][inner].
  * A channel has `count`; a block has 512 threads. */
-template <size_t channels, size_t count, size_t inner, size_t parts> struct accel_channel_part {
+template <size_t of_all, size_t count, size_t of_inner, size_t parts> struct accel_channel_part {
   static constexpr int threads = 512;
-  static constexpr size_t all = count, blocks = parts;
+  static constexpr size_t channels = of_all, all = count, inner = of_inner, blocks = parts;
   static constexpr bool few = count < 2147483648;
   static constexpr int each = (count + parts * threads - 1) / (parts * threads); /* of a thread */
 
-  /* Does `lines` with the number of each of a thread's elements among them, and its location. */
-  template <typename function> __device__ static inline void for_each(function lines) {
-    typedef typename accel_either<few, uint32_t, size_t>::type index;
-    const size_t c = blockIdx.x / parts;
-    const index part = blockIdx.x % parts;
-#pragma unroll
-    for (int n = 0; n < each; n++) {
-      const index i = (part * each + n) * threads + threadIdx.x;
-      if (count % (each * threads) != 0 && i >= count) break;
-      lines(n, ((size_t)(i / inner) * channels + c) * inner + i % inner);
-    }
-  }
-
-  /* How many elements part p has. */
-  __device__ static inline float count_of(size_t p) {
-    return count % (each * threads) == 0 || p + 1 < parts ? (float)(each * threads)
-                                                          : (float)(count - (parts - 1) * each * threads);
-  }
-
-  /* Does `lines` with what each part of the block's channel left in sums[channels][parts][2]: its number, and where. */
-  template <typename function> __device__ static inline void for_parts(const float *sums, function lines) {
-    const size_t c = blockIdx.x / parts;
-    for (size_t p = threadIdx.x; p < parts; p += threads) lines(p, sums + (c * parts + p) * 2);
-  }
+  typedef typename accel_either<few, uint32_t, size_t>::type index;
 };
+
+/* The n-th element of a thread, among those of its block's channel. */
+template <typename part> __device__ inline typename part::index accel_element_of_part(int n) {
+  return ((typename part::index)(blockIdx.x % part::blocks) * part::each + n) * part::threads + threadIdx.x;
+}
+
+/* Whether the thread has it, and where it is. */
+template <typename part> __device__ inline bool accel_part_has(int n) {
+  return part::all % (part::each * part::threads) == 0 || accel_element_of_part<part>(n) < part::all;
+}
+template <typename part> __device__ inline size_t accel_place_in_part(int n) {
+  const typename part::index i = accel_element_of_part<part>(n);
+  return ((size_t)(i / part::inner) * part::channels + blockIdx.x / part::blocks) * part::inner + i % part::inner;
+}
+
+/* How many elements part p has. */
+template <typename part> __device__ inline float accel_count_of_part(size_t p) {
+  return part::all % (part::each * part::threads) == 0 || p + 1 < part::blocks
+             ? (float)(part::each * part::threads)
+             : (float)(part::all - (part::blocks - 1) * part::each * part::threads);
+}
+
+/* What part p of the block's channel left in sums[channels][parts][2]. */
+template <typename part> __device__ inline const float *accel_sums_of_part(const float *sums, size_t p) {
+  return sums + (blockIdx.x / part::blocks * part::blocks + p) * 2;
+}
 
 /* Reads a block's elements of x. */
 template <typename part, typename type> __device__ inline void accel_take_part(float own[part::each], const type *x) {
-  part::for_each([&](int n, size_t at) { own[n] = accel_float(x[at]); });
+#pragma unroll
+  for (int n = 0; n < part::each && accel_part_has<part>(n); n++) own[n] = accel_float(x[accel_place_in_part<part>(n)]);
 }
 
 /* The mean of a block's elements of x, which it takes, and the sum of squares about it (Chan, Golub, LeVeque, The
@@ -53,12 +57,14 @@ template <typename part, typename type> __device__ inline void accel_take_part(f
 template <typename part, typename type>
 __device__ inline void accel_measure_part(float own[part::each], float *middle, float *squares, const type *x) {
   float sum = 0.0f, about = 0.0f;
-  part::for_each([&](int n, size_t at) {
-    own[n] = accel_float(x[at]);
+#pragma unroll
+  for (int n = 0; n < part::each && accel_part_has<part>(n); n++) {
+    own[n] = accel_float(x[accel_place_in_part<part>(n)]);
     sum += own[n];
-  });
-  const float average = accel_sum<part::threads>(sum) / part::count_of(blockIdx.x % part::blocks);
-  part::for_each([&](int n, size_t) { about += (own[n] - average) * (own[n] - average); });
+  }
+  const float average = accel_sum<part::threads>(sum) / accel_count_of_part<part>(blockIdx.x % part::blocks);
+#pragma unroll
+  for (int n = 0; n < part::each && accel_part_has<part>(n); n++) about += (own[n] - average) * (own[n] - average);
   *squares = accel_sum<part::threads>(about);
   *middle = average;
 }
@@ -87,17 +93,21 @@ accel_batch_norm(const float *sums, float eps, float momentum, result *y, float 
   } else {
     double total = 0.0;
     accel_take_part<part>(own, x);
-    part::for_parts(sums, [&](size_t p, const float *of_part) { total += (double)of_part[0] * part::count_of(p); });
+    for (size_t p = threadIdx.x; p < part::blocks; p += part::threads)
+      total += (double)accel_sums_of_part<part>(sums, p)[0] * accel_count_of_part<part>(p);
     const double middle = accel_sum<part::threads>(total) / part::all;
-    part::for_parts(sums, [&](size_t p, const float *of_part) {
-      squares += of_part[1] + (of_part[0] - middle) * (of_part[0] - middle) * part::count_of(p);
-    });
+    for (size_t p = threadIdx.x; p < part::blocks; p += part::threads) {
+      const float *of_part = accel_sums_of_part<part>(sums, p);
+      squares += of_part[1] + (of_part[0] - middle) * (of_part[0] - middle) * accel_count_of_part<part>(p);
+    }
     squares = accel_sum<part::threads>(squares);
     average = (float)middle;
   }
   const float variance = (float)(squares / part::all), s = 1.0f / sqrtf(variance + eps);
   const float factor = s * accel_float(weight[c]), offset = accel_float(bias[c]) - average * factor;
-  part::for_each([&](int n, size_t at) { accel_write<false>(y + at, own[n] * factor + offset); });
+#pragma unroll
+  for (int n = 0; n < part::each && accel_part_has<part>(n); n++)
+    accel_write<false>(y + accel_place_in_part<part>(n), own[n] * factor + offset);
   if (threadIdx.x > 0 || blockIdx.x % part::blocks > 0) return;
   mean[c] = average;
   rstd[c] = s;
@@ -112,11 +122,13 @@ __device__ inline void accel_batch_norm_backward_part(float *sums, const slopes 
                                                       const float *mean) {
   const float average = mean[blockIdx.x / part::blocks];
   float sum = 0.0f, product = 0.0f;
-  part::for_each([&](int, size_t at) {
+#pragma unroll
+  for (int n = 0; n < part::each && accel_part_has<part>(n); n++) {
+    const size_t at = accel_place_in_part<part>(n);
     const float g = accel_float(dy[at]);
     sum += g;
     product += g * (accel_float(x[at]) - average);
-  });
+  }
   sum = accel_sum<part::threads>(sum);
   product = accel_sum<part::threads>(product);
   if (threadIdx.x > 0) return;
@@ -134,24 +146,28 @@ __device__ inline void accel_batch_norm_backward(const float *sums, result *dx, 
   const size_t c = blockIdx.x / part::blocks;
   const float average = mean[c], s = rstd[c];
   float g[part::each], away[part::each], sum = 0.0f, product = 0.0f;
-  part::for_each([&](int n, size_t at) {
+#pragma unroll
+  for (int n = 0; n < part::each && accel_part_has<part>(n); n++) {
+    const size_t at = accel_place_in_part<part>(n);
     g[n] = accel_float(dy[at]);
     away[n] = accel_float(x[at]) - average;
-    if (part::blocks > 1) return;
+    if (part::blocks > 1) continue;
     sum += g[n];
     product += g[n] * away[n];
-  });
+  }
   double total = sum, products = product;
   if (part::blocks > 1)
-    part::for_parts(sums, [&](size_t, const float *of_part) {
-      total += of_part[0];
-      products += of_part[1];
-    });
+    for (size_t p = threadIdx.x; p < part::blocks; p += part::threads) {
+      total += accel_sums_of_part<part>(sums, p)[0];
+      products += accel_sums_of_part<part>(sums, p)[1];
+    }
   total = accel_sum<part::threads>(total);
   products = accel_sum<part::threads>(products);
   const float slope = (float)(products * s), factor = s * accel_float(weight[c]);
   const float shift = (float)(total / part::all), projection = slope * s / part::all;
-  part::for_each([&](int n, size_t at) { accel_write<add>(dx + at, factor * (g[n] - shift - away[n] * projection)); });
+#pragma unroll
+  for (int n = 0; n < part::each && accel_part_has<part>(n); n++)
+    accel_write<add>(dx + accel_place_in_part<part>(n), factor * (g[n] - shift - away[n] * projection));
   if (threadIdx.x > 0 || blockIdx.x % part::blocks > 0) return;
   accel_write<add_weight>(dweight + c, slope);
   accel_write<add_bias>(dbias + c, (float)total);

@@ -4,6 +4,9 @@
  *   accel_start_all_reduce_chained                 of what a reduce-scatter gives
  *   accel_start_reduce_scatter                    of shards of which the last is not shorter,
  *   accel_start_all_gather, _from                 and what comes together of them,
+ *   accel_start_all_reduce_by_tree,               in the order that accel_add_shards has. Each rank is sent its shard
+ * of accel_start_reduce_scatter_by_tree            all others' values, in workspace[ranks * last] elements. Such a sum
+ *                                                 does not change the values of a reduce-scatter,
  *   accel_broadcast_values                        and what the first rank along an axis has
  *   accel_all_reduce_from, accel_all_gather_parts, accel_reduce_scatter_parts, and those of 16 bits, accel_all_to_all,
  *   accel_send_receive                            of a model's tensors; the compute stream waits for each. Sums are
@@ -52,20 +55,9 @@ void accel_gpu_start_all_reduce_largest(enum accel_axis axis, double *values, si
 void accel_gpu_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                     size_t count);
 
-/* Puts into the traffic stream: sum[count] becomes that of the shards of all ranks, `step` after the one before,
- * in the order of a tree. sum may be the first shard. */
-typedef void accel_add_shards(float *sum, const float *shards, size_t count, size_t step);
-
-/* Begins the sum of values[count] over the ranks along `axis` in the order that `add` has. Each rank is sent its shard
- * of all others' values, in workspace[ranks * last] elements, which are free for what begins next: with the values
- * shared out evenly, `last` is what the last rank has. */
-void accel_gpu_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace,
-                                        accel_add_shards *add);
-
-/* The same of shards of `shard_size` elements and `last` for the last rank, of which there are not fewer: this rank's
- * sum goes to `own`. */
-void accel_gpu_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t shard_size,
-                                            size_t last, float *workspace, accel_add_shards *add);
+/* What a program with sums by tree defines: puts into the traffic stream that sum[count] becomes that of the shards of
+ * all ranks along `axis`, `step` after the one before, in the order of a tree. sum may be the first shard. */
+void accel_add_shards(enum accel_axis axis, float *sum, const float *shards, size_t count, size_t step);
 
 /* Begins: all[ranks * count] gets the `own` of each rank, in their order. own may be its position in all. */
 void accel_gpu_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all, size_t count);

@@ -53,9 +53,9 @@ __device__ inline float accel_convolve_x(const type *dy, const type *weight, siz
       for (int q = 0; q < shape::kernel_width; q++) {
         const int down = h + shape::padding_height - p * shape::dilation_height;
         const int across = w + shape::padding_width - q * shape::dilation_width;
+        if (down < 0 || across < 0) continue;
         const int row = down / shape::stride_height, column = across / shape::stride_width;
-        if (down < 0 || across < 0 || row * shape::stride_height != down || column * shape::stride_width != across)
-          continue;
+        if (row * shape::stride_height != down || column * shape::stride_width != across) continue;
         if (row >= shape::y_height || column >= shape::y_width) continue;
         sum += accel_float(dy[((n * shape::y_channels + o) * shape::y_height + row) * shape::y_width + column]) *
                accel_float(weight[((o * of::ins + c % of::ins) * shape::kernel_height + p) * shape::kernel_width + q]);

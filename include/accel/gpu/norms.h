@@ -11,14 +11,28 @@
 
 enum { ACCEL_NORM_CHUNK = 16384 }; /* elements of a block of 512 threads */
 
-/* Leaves in sums[blockIdx.x] the sum of the squares of this block's chunk of x[count]. */
-__device__ inline void accel_sum_chunk(float *sums, const float *x, size_t count) {
+/* What the sum of a norm has of an element: its square, or for the power 1 its size. */
+template <int power, typename type> __device__ inline type accel_term(type x) {
+  return power == 1 ? (x < 0 ? -x : x) : x * x;
+}
+
+template <int power> __device__ inline void accel_sum_powers_of_chunk(float *sums, const float *x, size_t count) {
   const size_t first = (size_t)blockIdx.x * ACCEL_NORM_CHUNK;
   const size_t end = first + ACCEL_NORM_CHUNK < count ? first + ACCEL_NORM_CHUNK : count;
   float sum = 0.0f;
-  for (size_t i = first + threadIdx.x; i < end; i += 512) sum += x[i] * x[i];
+  for (size_t i = first + threadIdx.x; i < end; i += 512) sum += accel_term<power>(x[i]);
   sum = accel_sum<512>(sum);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+/* Leaves in sums[blockIdx.x] the sum of the squares of this block's chunk of x[count]. */
+__device__ inline void accel_sum_chunk(float *sums, const float *x, size_t count) {
+  accel_sum_powers_of_chunk<2>(sums, x, count);
+}
+
+/* The same of the sizes. */
+__device__ inline void accel_sum_sizes_of_chunk(float *sums, const float *x, size_t count) {
+  accel_sum_powers_of_chunk<1>(sums, x, count);
 }
 
 /* Leaves the size of the chunk's largest element there. */
@@ -64,9 +78,10 @@ __device__ inline void accel_add_words(unsigned long long *sums, int word, unsig
   atomicAdd(sums + word + 1, high);
 }
 
-/* Adds the squares of lines of 16 elements of x[], those from `first` on before `end`, to sums[ACCEL_SQUARES], of which
+/* Adds the terms of lines of 16 elements of x[], those from `first` on before `end`, to sums[ACCEL_SQUARES], of which
  * sums[i] counts 2^(32 i - 1054): those of a line in one order, and of these sums 32 bits each in integers. By blocks
  * of 256 threads; a thread adds up by itself what falls into the same integers, as most lines do. */
+template <int power>
 __device__ inline void accel_add_lines_from(unsigned long long *sums, const float *x, size_t first, size_t end) {
   __shared__ unsigned long long found[ACCEL_SQUARES];
   if (threadIdx.x < ACCEL_SQUARES) found[threadIdx.x] = 0;
@@ -74,15 +89,15 @@ __device__ inline void accel_add_lines_from(unsigned long long *sums, const floa
   int at = 0;
   unsigned long long low = 0, high = 0;
   for (size_t i = first + (size_t)blockIdx.x * 256 + threadIdx.x; i < end; i += (size_t)gridDim.x * 256) {
-    double squares[16];
+    double terms[16];
 #pragma unroll
-    for (int e = 0; e < 16; e++) squares[e] = (double)x[i * 16 + e] * x[i * 16 + e];
+    for (int e = 0; e < 16; e++) terms[e] = accel_term<power>((double)x[i * 16 + e]);
 #pragma unroll
     for (int half = 8; half > 0; half /= 2)
 #pragma unroll
-      for (int e = 0; e < half; e++) squares[e] += squares[e + half];
+      for (int e = 0; e < half; e++) terms[e] += terms[e + half];
     uint64_t bits;
-    memcpy(&bits, squares, sizeof bits);
+    memcpy(&bits, terms, sizeof bits);
     const int exponent = (int)(bits >> 52 & 2047u);
     if (exponent == 0) continue;
     const uint64_t kept = ((bits & 0xfffffffffffffu) | 1ull << 52) >> 21 << exponent % 32;
@@ -99,18 +114,35 @@ __device__ inline void accel_add_lines_from(unsigned long long *sums, const floa
   if (threadIdx.x < ACCEL_SQUARES && found[threadIdx.x] > 0) atomicAdd(sums + threadIdx.x, found[threadIdx.x]);
 }
 
-/* Those of the first `lines` of x[]. */
+/* The squares of the first `lines` of x[]. */
 __device__ inline void accel_add_lines(unsigned long long *sums, const float *x, size_t lines) {
-  accel_add_lines_from(sums, x, 0, lines);
+  accel_add_lines_from<2>(sums, x, 0, lines);
 }
 
-/* Those of x[count], which are the elements of a longer array from its element `at` on, that are among its `n` elements
- * from `first` on: all of these numbers are multiples of 16. */
-__device__ inline void accel_add_lines_within(unsigned long long *sums, const float *x, size_t count, size_t at,
-                                              size_t first, size_t n) {
+/* Their sizes. */
+__device__ inline void accel_add_sizes_of_lines(unsigned long long *sums, const float *x, size_t lines) {
+  accel_add_lines_from<1>(sums, x, 0, lines);
+}
+
+template <int power>
+__device__ inline void accel_add_powers_within(unsigned long long *sums, const float *x, size_t count, size_t at,
+                                               size_t first, size_t n) {
   const size_t last = first + n;
   const size_t before = first > at ? first - at : 0, to = last > at ? last - at : 0;
-  accel_add_lines_from(sums, x, before / 16, (to < count ? to : count) / 16);
+  accel_add_lines_from<power>(sums, x, before / 16, (to < count ? to : count) / 16);
+}
+
+/* The squares of those of x[count], which are the elements of a longer array from its element `at` on, that are among
+ * its `n` elements from `first` on: all of these numbers are multiples of 16. */
+__device__ inline void accel_add_lines_within(unsigned long long *sums, const float *x, size_t count, size_t at,
+                                              size_t first, size_t n) {
+  accel_add_powers_within<2>(sums, x, count, at, first, n);
+}
+
+/* Their sizes. */
+__device__ inline void accel_add_sizes_within(unsigned long long *sums, const float *x, size_t count, size_t at,
+                                              size_t first, size_t n) {
+  accel_add_powers_within<1>(sums, x, count, at, first, n);
 }
 
 /* The number that such sums stand for; not one where something was not finite. */

@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
       .log_every = number("FAKE_LOG_EVERY", 5),
       .eval_every = number("FAKE_EVAL_EVERY", 10),
       .save_every = number("FAKE_SAVE_EVERY", 0),
-      .eval_iters = 2,
+      .eval_iters = number("FAKE_EVAL_ITERS", 2),
       .checkpoint = {.automatic_naming = number("FAKE_NAMING", 1) != 0,
                      .minutes = real("FAKE_SAVE_MINUTES"),
                      .iteration = number("FAKE_ITERATION", 0),

@@ -11,7 +11,7 @@ enum { MOST_PARTS = 16 };
 int main(int argc, char **argv) {
   static int32_t tokens[4096], targets[4096];
   struct accel_part parts[MOST_PARTS];
-  char *flags[] = {argv[0], NULL};
+  char *flags[] = {argv[0], "--quiet", NULL};
   if (argc < 7 || argc > 5 + 2 * MOST_PARTS || argc % 2 == 0) return 2;
   int count = (argc - 5) / 2;
   for (int i = 0; i < count; i++) parts[i] = (struct accel_part){argv[5 + 2 * i], NULL, atof(argv[6 + 2 * i])};
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
       .sequence_length = atoi(argv[1]),
       .project_dir = ".",
   };
-  struct accel_run *run = accel_start(&program, 1, flags);
+  struct accel_run *run = accel_start(&program, 2, flags);
   for (int position = 0; position < atoi(argv[4]); position++) {
     accel_load_sequences(run, (enum accel_split)atoi(argv[3]), position, 1, tokens, targets);
     printf("%d\n", tokens[0]);

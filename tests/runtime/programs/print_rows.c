@@ -10,7 +10,7 @@ enum { MOST_FEATURES = 16 };
 int main(int argc, char **argv) {
   float features[MOST_FEATURES], value;
   int32_t class;
-  char *flags[] = {argv[0], NULL};
+  char *flags[] = {argv[0], "--quiet", NULL};
   if (argc < 6 || argc > 7 || atoi(argv[2]) > MOST_FEATURES) return 2;
   int classes = atoi(argv[3]);
   const struct accel_input inputs[] = {
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
       .n_inputs = 2,
       .project_dir = ".",
   };
-  struct accel_run *run = accel_start(&program, 1, flags);
+  struct accel_run *run = accel_start(&program, 2, flags);
   enum accel_split split = (enum accel_split)atoi(argv[4]);
   int count = atoi(argv[5]);
   for (int row = 0; row < count; row++) {

@@ -7,7 +7,7 @@
 
 int main(int argc, char **argv) {
   static int32_t tokens[4096], targets[4096];
-  char *flags[] = {argv[0], NULL};
+  char *flags[] = {argv[0], "--quiet", NULL};
   if (argc != 6) return 2;
   struct accel_program program = {
       .name = "print_sequences",
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
       .sequence_length = atoi(argv[2]),
       .project_dir = ".",
   };
-  struct accel_run *run = accel_start(&program, 1, flags);
+  struct accel_run *run = accel_start(&program, 2, flags);
   for (int position = 0; position < atoi(argv[5]); position++) {
     accel_load_sequences(run, (enum accel_split)atoi(argv[4]), position, 1, tokens, targets);
     for (int i = 0; i < program.sequence_length; i++)

@@ -1,0 +1,113 @@
+#include "runtime/run/signpost.h"
+
+#include "runtime/base/clock.h"
+#include "runtime/base/digits.h"
+#include "runtime/process/world.h"
+#include "runtime/run/run.h"
+
+#include <jansson.h>
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of the lines at the end, below which their second column is. */
+enum { LABEL = 10 };
+
+static void print_json(json_t *line) {
+  json_dumpf(line, stdout, 0);
+  putchar('\n');
+  fflush(stdout);
+  json_decref(line);
+}
+
+/* ---- The first lines ---- */
+
+static void begin_json(const struct accel_run *run) {
+  const struct accel_program *program = run->program;
+  json_t *line =
+      json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:s}", "model", program->name, "summary", program->summary, "job",
+                program->job_digest, "ranks", rt_world()->ranks, "first_step", (json_int_t)run->first_step, "steps",
+                (json_int_t)run->cadences.steps, "project_dir", run->project_dir);
+  if (run->resumption.continues) json_object_set_new(line, "resumes_from", json_string(run->resumption.folder));
+  print_json(line);
+}
+
+void rt_signpost_begin(const struct accel_run *run) {
+  const struct log *log = &run->reports.log;
+  const struct accel_program *program = run->program;
+  const int ranks = rt_world()->ranks;
+  const size_t planned = program->device_bytes > 0 ? program->device_bytes : program->arena_bytes;
+  char data[600];
+  if (log->form == LOG_JSON) begin_json(run);
+  rt_data_describe(&run->input.data, data, sizeof data);
+  rt_log_text(log, 2, "%s %s, %d rank%s x %d threads, job %.6s, plan %.1f MiB", program->name, program->summary, ranks,
+              ranks > 1 ? "s" : "", omp_get_max_threads(), program->job_digest, (double)planned / (1 << 20));
+  if (run->bound[0] != '\0') rt_log_text(log, 2, "%s", run->bound);
+  rt_log_text(log, 2, "%s", data);
+  rt_log_text(log, 2, "writes to %s; accel-gen watch %s shows the run", run->project_dir, run->project_dir);
+}
+
+/* ---- The last lines ---- */
+
+static void end_json(const struct accel_run *run, enum run_end end) {
+  json_t *line = json_pack("{s:s, s:I}", "end", end == RUN_FINISHED ? "finished" : "interrupted", "step",
+                           (json_int_t)run->cadences.steps);
+  if (run->model.is_left) json_object_set_new(line, "weights", json_string(run->model.path));
+  if (run->saves.saver.path[0] != '\0') json_object_set_new(line, "checkpoint", json_string(run->saves.saver.path));
+  print_json(line);
+}
+
+/* The flag that a later call needs to find what this one left; "" where the program knows. */
+static const char *flag_of_folder(const struct accel_run *run, const char *name, char text[4200]) {
+  text[0] = '\0';
+  if (strcmp(run->project_dir, run->program->project_dir) != 0) snprintf(text, 4200, " %s %s", name, run->project_dir);
+  return text;
+}
+
+/* Whether the model reads tokens one after the other, so that it can write a text. */
+static bool writes_texts(const struct accel_program *program) {
+  return program->sequence_length > 0 && program->n_inputs == 0 && program->masking.probability == 0;
+}
+
+static void print_use(const struct accel_run *run) {
+  const struct log *log = &run->reports.log;
+  char folder[4200];
+  flag_of_folder(run, "--weights", folder);
+  if (writes_texts(run->program))
+    rt_log_text(log, LABEL, "sample    accel-gen build JOB --program generate -o generator; ./generator%s", folder);
+  else
+    rt_log_text(log, LABEL, "evaluate  accel-gen build JOB --program evaluate -o evaluator; ./evaluator%s", folder);
+}
+
+static void print_resume(const struct accel_run *run, enum run_end end) {
+  char folder[4200], more[48] = "";
+  if (run->saves.saver.path[0] == '\0' && !run->resumption.continues) return;
+  if (end == RUN_FINISHED) snprintf(more, sizeof more, " --steps %lld", 2 * (long long)run->cadences.steps);
+  rt_log_text(&run->reports.log, LABEL, "resume    %s%s%s --resume auto%s",
+              rt_world()->ranks > 1 ? "accel-gen launch " : "", run->command,
+              flag_of_folder(run, "--project-dir", folder), more);
+}
+
+static void print_share(const struct accel_run *run) {
+  if (run->program->checkpoint.folder_of == NULL) return;
+  rt_log_text(&run->reports.log, LABEL,
+              "share     %s is a folder of Hugging Face; accel-gen export %s --format gguf -o model.gguf",
+              run->project_dir, run->project_dir);
+}
+
+void rt_signpost_end(const struct accel_run *run, enum run_end end) {
+  const struct log *log = &run->reports.log;
+  char time[32], steps[32];
+  if (log->form == LOG_JSON) end_json(run, end);
+  rt_duration(time, sizeof time, rt_now() - run->reports.watch->process_start);
+  rt_digits(steps, sizeof steps, run->cadences.steps - run->first_step);
+  rt_log_text(log, LABEL, "%s  %s step%s in %s; %s has metrics.jsonl%s%s%s",
+              end == RUN_FINISHED ? "finished" : "ended   ", steps,
+              run->cadences.steps - run->first_step == 1 ? "" : "s", time, run->project_dir,
+              run->saves.saver.path[0] != '\0' ? ", checkpoints" : "", run->model.is_left ? " and " : "",
+              run->model.is_left ? strrchr(run->model.path, '/') + 1 : "");
+  if (run->model.is_left) print_use(run);
+  print_resume(run, end);
+  rt_log_text(log, LABEL, "report    accel-gen report %s -o report.html", run->project_dir);
+  if (run->model.is_left) print_share(run);
+}
