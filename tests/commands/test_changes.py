@@ -25,9 +25,8 @@ def grow(path):
 
 
 def replace(path):
-    other = path.with_suffix(".new")
-    other.write_bytes(path.read_bytes())
-    other.rename(path)
+    """By the file beside it, which was written before: a copy made now could take longer than the run."""
+    path.with_suffix(".new").rename(path)
 
 
 CHANGES = {"grow": grow, "cut": lambda path: os.truncate(path, 4096), "replace": replace}
@@ -43,6 +42,7 @@ class Changes(Folder):
         for lines in (first, 100_000, 500_000):
             path = self.folder / "a.jsonl"
             path.write_bytes(LINE * lines)
+            path.with_suffix(".new").write_bytes(LINE * lines)
             run = subprocess.Popen([GENERATOR, "data", "a.jsonl", "-o", "out.tok", "--text-field", "text", *flags], cwd=self.folder,
                                    stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
             while run.poll() is None and str(path) not in read_of(run.pid, "maps"):
@@ -84,6 +84,7 @@ class Changes(Folder):
         for count in (60, 300, 1500):
             for i in range(count):
                 Image.fromarray(pixels).save(self.folder / "in/a" / ("last.png" if i + 1 == count else f"{i:04}.png"), compress_level=1)
+            (self.folder / "in/a/last.new").write_bytes((self.folder / "in/a/last.png").read_bytes())
             run = subprocess.Popen([GENERATOR, "data", "in", "-o", "out.npy", "--on-bad-record", "skip"], cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
             while run.poll() is None and not list(self.folder.glob("out.npy*")):
                 time.sleep(0.001)

@@ -14,6 +14,7 @@ import transformers
 from accelerate import init_empty_weights
 from accelerate.commands.estimate import estimate_training_usage
 from accelerate.utils import calculate_maximum_sizes
+from diffusers import AutoencoderKL, DiTTransformer2DModel
 
 TREE = Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
@@ -54,10 +55,15 @@ CONFIGS = {
                                             "position_buckets": 16, "share_att_key": True, "position_biased_input": False}],
     "CLIPModel": [{"text_config": SMALL, "vision_config": {**{key: value for key, value in SMALL.items() if key != "vocab_size"}, "image_size": 32,
                                                            "patch_size": 8}, "projection_dim": 16}],
+    "AutoencoderKL": [{"block_out_channels": [8, 12], "norm_num_groups": 4, "layers_per_block": 2, "down_block_types": ["DownEncoderBlock2D"] * 2,
+                       "up_block_types": ["UpDecoderBlock2D"] * 2}, {"block_out_channels": [8], "norm_num_groups": 2, "use_quant_conv": False}],
+    "DiTTransformer2DModel": [{"num_layers": 2, "attention_head_dim": 4}, {"num_layers": 3, "num_attention_heads": 2, "out_channels": 4, "sample_size": 8}],
+    "Transformer2DModel": [],  # the same model under its older name
     "ResNetForImageClassification": [{"embedding_size": 16, "hidden_sizes": [16, 32], "depths": [1, 2], "layer_type": "basic"}],
 }
+DIFFUSERS = {kind.__name__: kind for kind in (AutoencoderKL, DiTTransformer2DModel)}
 # Whose classes name no module that stays whole, or count the tied table with the head, which they have first.
-OTHER_LAYERS = ("ResNet", "ConvNext", "Swin", "DebertaV2", "DistilBert", "Albert", "XLMRoberta", "Camembert")
+OTHER_LAYERS = ("Autoencoder", "DiT", "ResNet", "ConvNext", "Swin", "DebertaV2", "DistilBert", "Albert", "XLMRoberta", "Camembert")
 
 
 class Estimate(unittest.TestCase):
@@ -71,6 +77,10 @@ class Estimate(unittest.TestCase):
         return done.stdout if status == 0 else done.stderr
 
     def config(self, name, changes):
+        if name in DIFFUSERS:
+            model = DIFFUSERS[name](**changes)
+            (self.folder / "config.json").write_text(model.to_json_string())
+            return model
         kind = getattr(transformers, name).config_class(**changes)
         kind.architectures = [name]
         (self.folder / "config.json").write_text(kind.to_json_string())
@@ -90,7 +100,7 @@ class Estimate(unittest.TestCase):
     def theirs(self, name, config):
         """Without the buffers that are no state: tables of rotations and of positions. A counter of batches has 4 bytes here."""
         with init_empty_weights(include_buffers=True):
-            model = getattr(transformers, name)(config)
+            model = config if name in DIFFUSERS else getattr(transformers, name)(config)
         for module in model.modules():
             for buffer in set(module._buffers) - {"running_mean", "running_var", "e_score_correction_bias"}:
                 del module._buffers[buffer]

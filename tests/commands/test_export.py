@@ -22,9 +22,10 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "program"), str(TESTS / "commands")]
 
 from chats_made import CHATML_MARKED, tokenizer_of  # noqa: E402
-from exported import FAMILIES, save  # noqa: E402
+from exported import FAMILIES, save, strip_as_phi3  # noqa: E402
 from harness import GENERATOR  # noqa: E402
 
+BLANK = "\u2581"
 KINDS = {"f32": gguf.GGMLQuantizationType.F32, "f16": gguf.GGMLQuantizationType.F16, "q8_0": gguf.GGMLQuantizationType.Q8_0}
 
 
@@ -55,8 +56,20 @@ def expected(family, tensors, config):
             x = pairs(x, config["num_attention_heads" if "q_proj" in name else "num_key_value_heads"])
         if "query_key_value" in name:
             x = x.reshape(config["num_attention_heads"], 3, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
+        if family.startswith("gemma") and name.endswith("norm.weight"):
+            x = x + 1
+        if name.endswith("A_log"):
+            x = -np.exp(x)
+        if name.endswith("conv1d.weight"):
+            x = x.squeeze(1)
         if family == "gpt2" and name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
             x = x.T
+        if name.endswith("kv_b_proj.weight"):
+            keys, values = np.split(x.reshape(config["num_attention_heads"], -1, x.shape[-1]), [config["qk_nope_head_dim"]], axis=1)
+            out[names.get_name(name.replace("kv_b", "k_b"), try_suffixes=(".weight",))] = np.ascontiguousarray(keys.swapaxes(1, 2))
+            name, x = name.replace("kv_b", "v_b"), values
+        if name.endswith("e_score_correction_bias"):
+            name = name.replace("_bias", ".bias")
         mapped = names.get_name(name.replace("model.", "").replace("block_sparse_moe", "feed_forward")
                                 if "block_sparse_moe" in name else name, try_suffixes=(".weight", ".bias"))
         out[mapped] = np.ascontiguousarray(x)
@@ -93,10 +106,11 @@ class Gguf(Folder):
         self.assertEqual({one.name for one in reader.tensors}, set(wanted))
         for one in reader.tensors:
             x = wanted[one.name]
-            wide = x.ndim == 1 or one.name.endswith(("_norm.weight", "ffn_gate_inp.weight", "position_embd.weight"))
+            wide = x.ndim == 1 or one.name.endswith(("_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight",
+                                                     "position_embd.weight", "ssm_conv1d.weight", "ssm_a"))
             kind = KINDS["f32" if wide else dtype]
             self.assertEqual((one.name, one.tensor_type, list(one.shape)), (one.name, kind, list(x.shape[::-1])))
-            if one.name == "rope_freqs.weight":  # transformers computes them in float32
+            if one.name == "rope_freqs.weight" or one.name.endswith("ssm_a"):  # transformers computes them in float32
                 np.testing.assert_allclose(one.data, x, rtol=1e-6)
                 continue
             self.assertEqual(one.data.tobytes(), gguf.quantize(x, kind).tobytes(), one.name)
@@ -109,13 +123,35 @@ class Gguf(Folder):
         self.assertEqual(keys[f"{architecture}.block_count"], config.get("num_hidden_layers", config.get("n_layer")))
         tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(base)
         tokens = keys["tokenizer.ggml.tokens"]
+        config = json.loads((base / "config.json").read_text())
         self.assertEqual(len(tokens), config["vocab_size"])
         self.assertEqual({text: tokens[number] for text, number in tokenizer.get_vocab().items()}, {t: t for t in tokenizer.get_vocab()})
-        self.assertEqual(keys["tokenizer.ggml.pre"], {"gpt2": "gpt-2", "llama3": "llama-bpe", "qwen2": "qwen2"}[kind])
+        self.assertEqual(keys["tokenizer.ggml.pre"], {"gpt2": "gpt-2", "llama3": "llama-bpe", "qwen2": "qwen2", "deepseek_v3": "deepseek-v3"}.get(kind, "default"))
         self.assertEqual(keys["tokenizer.ggml.bos_token_id"], tokenizer.bos_token_id)
         self.assertEqual(keys["tokenizer.chat_template"], CHATML_MARKED)
         merges = json.loads((base / "tokenizer.json").read_text())["model"]["merges"]
+        if keys["tokenizer.ggml.model"] == "llama":
+            return self.check_pieces(keys, tokenizer, merges, prefix=kind != "gemma")
         self.assertEqual(keys["tokenizer.ggml.merges"], [" ".join(pair) for pair in merges])
+
+    def check_pieces(self, keys, tokenizer, merges, prefix):
+        """Neighbours whose token has the highest score are joined: that gives the tokens that the list of pairs gives."""
+        self.assertEqual(keys["tokenizer.ggml.add_space_prefix"], prefix)
+        tokens, scores, types = (keys[f"tokenizer.ggml.{name}"] for name in ("tokens", "scores", "token_type"))
+        numbers = {text: number for number, text in enumerate(tokens)}
+        self.assertEqual([text for text, kind in zip(tokens, types, strict=True) if kind == 6], [f"<0x{byte:02X}>" for byte in range(256)])
+        self.assertLess(min(scores[numbers["".join(pair)]] for pair in merges), 0)
+        for text in "A job is a page", "of keys, and  a folder", "is the folder's model? \u00e9\u4e2d", "a":
+            pieces = list((BLANK if prefix else "") + text.replace(" ", BLANK))
+            while True:
+                joined = [(scores[numbers[a + b]], -at) for at, (a, b) in enumerate(zip(pieces, pieces[1:])) if a + b in numbers]
+                if not joined:
+                    break
+                at = -max(joined)[1]
+                pieces[at:at + 2] = ["".join(pieces[at:at + 2])]
+            found = [number for piece in pieces
+                     for number in ([numbers[piece]] if piece in numbers else [numbers[f"<0x{byte:02X}>"] for byte in piece.encode()])]
+            self.assertEqual(found, tokenizer.encode(text, add_special_tokens=False), text)
 
     def test_llama(self):
         self.check_keys("llama")
@@ -208,7 +244,7 @@ class Gguf(Folder):
         (base / "config.json").write_text(config)
         for key, value, words in (("pre_tokenizer", {"type": "Whitespace"}, "'pre_tokenizer' divides texts"),
                                   ("normalizer", {"type": "Lowercase"}, "'normalizer' changes texts"),
-                                  ("model", {"type": "Unigram", "vocab": []}, "only a byte-level BPE"),
+                                  ("model", {"type": "Unigram", "vocab": []}, "only a BPE is exported"),
                                   ("added_tokens", [{"id": 9999, "content": "x"}], "is not one of the model's"),
                                   ("post_processor", {"type": "TemplateProcessing", "single": []}, "'post_processor' adds")):
             with self.subTest(key):
@@ -241,6 +277,101 @@ class Gguf(Folder):
         plain = {"dropout": None, "end_of_word_suffix": "", "continuing_subword_prefix": None}
         (base / "tokenizer.json").write_text(json.dumps({**tokenizer, "model": {**tokenizer["model"], **plain}, "normalizer": {"type": "NFC"}}))
         self.assertIn("warning: llama.cpp does not normalize texts to NFC", self.export())
+
+    def test_stripped(self):
+        """llama.cpp strips blanks after added tokens by the model's name, which therefore follows the tokenizer."""
+        base = save("phi3", self.folder / "base")
+        for folder, name in ("Phi-3-mini", None), ("a-PHI3", None), ("modern-bert", None), ("phi-4", "phi-4"):
+            base = base.rename(self.folder / folder)
+            self.assertNotIn("strips", self.export(name=folder))
+            self.assertEqual(self.field("general.name"), name)
+        strip_as_phi3(base)
+        for folder, name in ("Phi-3-mini", "Phi-3-mini"), ("base", "base (phi-3)"):
+            base = base.rename(self.folder / folder)
+            self.assertIn("warning: llama.cpp strips ASCII's blanks", self.export(name=folder))
+            self.assertEqual(self.field("general.name"), name)
+        tokenizer = json.loads((base / "tokenizer.json").read_text())
+        tokenizer["added_tokens"][-1]["rstrip"] = False
+        text = json.dumps(tokenizer)
+        (self.folder / "out.gguf").unlink()
+        for changed, words in ((text, "'rstrip', which a file of GGUF cannot represent"),
+                               (text.replace('"rstrip": false', '"rstrip": true'), "'rstrip', which a file of GGUF cannot represent"),
+                               (text.replace("<|endoftext|>", "<|other|>").replace('"rstrip": false', '"rstrip": true').replace(
+                                   '"rstrip": true', '"rstrip": false', 2), "there is no token '<|endoftext|>'")):
+            (base / "tokenizer.json").write_text(changed)
+            self.refused(words)
+
+    def test_pieces(self):
+        """What scores cannot say, or llama.cpp has not."""
+        base = save("llama2", self.folder / "base")
+        tokenizer = json.loads((base / "tokenizer.json").read_text())
+        model, merges = tokenizer["model"], tokenizer["model"]["merges"]
+        first = "".join(merges[0])
+        many = next(pair for pair in merges if sum("".join(pair) == "".join(other) for other in merges) > 1)
+        without = {text: number for text, number in model["vocab"].items() if text != "<0x41>"}
+        metaspace = {"type": "Metaspace", "replacement": BLANK, "prepend_scheme": "first", "split": True}
+        for values, words in (({"model": {**model, "merges": [pair for pair in merges if pair != many]}}, "pairs of tokens, and"),
+                              ({"model": {**model, "merges": [*merges, merges[0]]}}, f"merges that give token '{first}' have others between"),
+                              ({"model": {**model, "merges": [*merges, ["x", "never"]]}}, "merge 'x never' gives no token"),
+                              ({"model": {**model, "vocab": without}}, "the model has no token '<0x41>'"),
+                              ({"model": {**model, "ignore_merges": True}}, "'ignore_merges' with 'byte_fallback'"),
+                              ({"normalizer": {"type": "NFKC"}}, "'normalizer' and 'pre_tokenizer' change"),
+                              ({"normalizer": None, "pre_tokenizer": metaspace}, "'normalizer' and 'pre_tokenizer' change")):
+            with self.subTest(words):
+                (base / "tokenizer.json").write_text(json.dumps({**tokenizer, **values}))
+                self.refused(words)
+
+    def test_windows(self):
+        """Which layers see a window; what llama.cpp computes otherwise."""
+        base = save("gemma2", self.folder / "base")
+        self.export()
+        self.assertEqual(self.field("gemma2.attention.sliding_window_pattern"), [True, False, True])
+        for key, value in ("query_pre_attn_scalar", 32), ("attn_logit_softcapping", None), ("final_logit_softcapping", 0.0):
+            with self.subTest(key):
+                config = (base / "config.json").read_text()
+                self.edit(base, "config.json", **{key: value})
+                self.assertIn(f"'{key}' is", self.export(status=2))
+                (base / "config.json").write_text(config)
+
+    def tensors(self):
+        """Those of a good export, which is removed."""
+        self.export()
+        tensors = gguf.GGUFReader(self.folder / "out.gguf").tensors
+        (self.folder / "out.gguf").unlink()
+        return tensors
+
+    def test_latent(self):
+        """What llama.cpp computes otherwise than DeepSeek-V3, and keys that files have only where they mean something."""
+        base = save("deepseek_v3_yarn", self.folder / "base")
+        self.export()
+        self.assertEqual([self.field(f"deepseek2.{key}") for key in ("attention.key_length", "attention.q_lora_rank", "expert_group_count",
+                                                                      "expert_weights_norm", "rope.scaling.original_context_length")],
+                         [48, 0, None, None, 32])
+        self.assertAlmostEqual(self.field("deepseek2.rope.scaling.yarn_log_multiplier"), 0.07)
+        (self.folder / "out.gguf").unlink()
+        config = json.loads((base / "config.json").read_text())
+        rope = config["rope_parameters"]
+        for values, words in (({"rms_norm_eps": 1e-5}, "'rms_norm_eps' is 1e-05, which a file of GGUF cannot represent"),
+                              ({"rope_interleave": False}, "'rope_interleave' is false"),
+                              ({"routed_scaling_factor": 0.0}, "'routed_scaling_factor' is 0"),
+                              ({"rope_parameters": {**rope, "rope_type": "linear"}}, "'rope.kind' is ROPE_LINEAR"),
+                              ({"rope_parameters": {**rope, "mscale": 1.0}}, "'rope.mscale' is 1"),
+                              ({"rope_parameters": {**rope, "mscale": 0, "mscale_all_dim": 0}}, "'rope.mscale_all_dim' is 0"),
+                              ({"rope_parameters": {**rope, "factor": 0.5}}, "'rope.factor' is 0.5")):
+            with self.subTest(words):
+                (base / "config.json").write_text(json.dumps({**config, **values}))
+                self.refused(words)
+        (base / "config.json").write_text(json.dumps(config))
+        tensors = load_file(base / "model.safetensors")
+        names = {one.name for one in self.tensors()}
+        for more, status in (("model.layers.61.eh_proj.weight", 0), ("model.layers.60.eh_proj.weight", 2)):
+            save_file({**tensors, more: np.ones((4, 4), np.float32)}, base / "model.safetensors")
+            self.export(status=status)
+        self.assertEqual({one.name for one in gguf.GGUFReader(self.folder / "out.gguf").tensors}, names)
+        (self.folder / "out.gguf").unlink()
+        shutil.rmtree(base)
+        save("deepseek_v3", base, num_hidden_layers=26, n_routed_experts=2, n_group=1, topk_group=1, num_experts_per_tok=1)
+        self.refused("'q_lora_rank' is 24, which a file of GGUF cannot represent")
 
     def test_specials(self):
         """Special tokens and templates of chats, as folders name them."""

@@ -4,6 +4,7 @@ refused with a message that names a file; nothing crashes, hangs or writes half 
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from chats_made import CHATML_MARKED, tokenizer_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "program"))
 
+from exported import save  # noqa: E402
 from harness import GENERATOR  # noqa: E402
 from rotation import ALL  # noqa: E402
 
@@ -109,12 +111,49 @@ class Hostile(unittest.TestCase):
             with self.subTest(folder=number, file=path.name):
                 status = self.run_on(folder, "init", "base", "--data", "corpus.txt", "--set", "data.batch_size=1")
                 self.run_on(folder, "model", "check", "base")
+                (folder / "job.yaml").unlink(missing_ok=True)
+                exported = self.run_on(folder, "export", "base", "--format", rng.choice(["gguf", "onnx"]), "-o", "out")
+                self.assertEqual([path.name for path in folder.glob("out*") if path.name != "out_data"], ["out"] if exported == 0 else [])
                 if "token" in path.name or "chat" in path.name:
                     (folder / "job.yaml").unlink(missing_ok=True)
                     self.run_on(folder, "data", "chats.jsonl", "-o", "chats.tok", "--chat", "base")
                 counts.setdefault(path.name, [0, 0])[status != 0] += 1
             shutil.rmtree(folder)
         print("taken and refused:", dict(sorted(counts.items())), flush=True)
+
+    def bounded(self, folder, *words):
+        """A command in 1 GB of memory and 20 seconds of a processor."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+            resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+        return subprocess.run([GENERATOR, *words], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, preexec_fn=limit)
+
+    def test_large(self):
+        """What is in proportion to the file, not to its square: keys that no model has, lists in lists, a long key, a long token."""
+        folder = self.root / "large"
+        shutil.copytree(self.root / "whole", folder)
+        config = json.loads((folder / "config.json").read_text())
+        values = ",".join("0" * 20000)
+        for more, words in (({f"key_{i}": i for i in range(100000)}, "and 99949 more"),
+                            (f"{'[' * 1500}{values}{']' * 1500}", "too long or too deep"),
+                            ({"k" * 1000000: list(range(4000))}, "too long or too deep")):
+            text = json.dumps({**config, "x": 0, **(more if isinstance(more, dict) else {})})
+            (folder / "config.json").write_text(text if isinstance(more, dict) else text.replace('"x": 0', f'"x": {more}'))
+            done = self.bounded(self.root, "init", "large", "--data", "corpus.txt", "-o", "large.yaml")
+            self.assertIn(words, done.stderr[-3000:])
+            self.assertEqual(done.returncode, 2)
+            self.assertLess(len(done.stderr), 10000)
+
+    def test_large_token(self):
+        base = save("llama2", self.root / "pieces")
+        tokenizer = json.loads((base / "tokenizer.json").read_text())
+        vocabulary = tokenizer["model"]["vocab"]
+        vocabulary["a" * 2000000] = vocabulary.pop(next(text for text in vocabulary if text.startswith("<0x")))
+        vocabulary["<0x00>"] = len(vocabulary)
+        (base / "tokenizer.json").write_text(json.dumps(tokenizer))
+        done = self.bounded(self.root, "export", "pieces", "--format", "gguf", "-o", "out.gguf")
+        self.assertEqual(done.returncode, 2, done.stderr[:300])
+        self.assertIn("error: ", done.stderr[:300])
 
 
 if __name__ == "__main__":

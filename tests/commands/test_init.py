@@ -61,6 +61,8 @@ class Init(unittest.TestCase):
                 job = self.job()
                 self.assertEqual((self.folder / job["model"]["source"]).resolve(), MODELS / f"{name}.c")
                 self.assertEqual(job["data"]["train"], {"path": "corpus.txt", "format": "bytes"})
+        (self.folder / "gpt2").mkdir()  # a folder does not take the name of a model
+        self.init("--model", "gpt2", "--data", "corpus.txt")
         (self.folder / "rows.csv").write_text("1,2,3,0\n4,5,6,1\n" * 20)
         self.init("--model", "mlp_table", "--data", "rows.csv", data__batch_size=2)
         self.assertEqual(self.job()["data"]["features"], 3)
@@ -90,6 +92,20 @@ class Init(unittest.TestCase):
             (self.folder / "llama" / "config.json").write_text(json.dumps({**json.loads(config.to_json_string()), "architectures": ["LlamaForCausalLM"], **change}))
             self.assertIn(message, self.init("llama", "--data", "corpus.txt", status=2))
             self.assertFalse((self.folder / "job.yaml").exists())
+
+    def test_misspelt(self):
+        """A key that no model has, near one that is missing, by a field's name or by a key of the model's table."""
+        for kind, config, wrong, right in ((transformers.LlamaForCausalLM, transformers.LlamaConfig(**LLAMA), "hiden_size", "hidden_size"),
+                                           (transformers.LlamaForCausalLM, transformers.LlamaConfig(**LLAMA), "num_hidden_layer", "num_hidden_layers"),
+                                           (transformers.T5ForConditionalGeneration, transformers.T5Config(d_model=8, d_kv=4, d_ff=8, num_heads=2, num_layers=1,
+                                                                                                           vocab_size=20), "d_modle", "d_model")):
+            values = {**json.loads(config.to_json_string()), "architectures": [kind.__name__]}
+            values[wrong] = values.pop(right)
+            (self.folder / "base").mkdir(exist_ok=True)
+            (self.folder / "base" / "config.json").write_text(json.dumps(values))
+            said = self.init("base", "--data", "corpus.txt", status=2)
+            self.assertIn(f"base/config.json: error: '{right}' is missing", said)
+            self.assertIn(f"has no '{wrong}'\n    help: did you mean '{right}'?", said)
 
     def test_positions(self):
         """RoBERTa's first position is the one after its padding's; a mixture's layers without experts have the width that the file says."""
@@ -127,6 +143,8 @@ class Init(unittest.TestCase):
                                                                       image_size=8, patch_size=4)).save_pretrained(self.folder / "vit")
         (self.folder / "rows.csv").write_text("1,2,0\n" * 9)
         self.assertIn("a row of the data has 2 numbers before the label, and the model's is of 192", self.init("vit", "--data", "rows.csv", status=2))
+        (self.folder / "llama" / "chat_template.jinja").unlink()
+        self.assertIn("llama has no chat template for the messages", self.init("llama", "--data", "chats.jsonl", status=2))
         self.assertIn("chats need a tokenizer", self.init("--model", "gpt2", "--data", "chats.jsonl", status=2))
 
     def test_own_model(self):
@@ -161,6 +179,14 @@ class Init(unittest.TestCase):
 
     def test_refused(self):
         self.assertIn("there is no model 'gtp2'", self.init("--model", "gtp2", "--data", "corpus.txt", status=2))
+        self.assertIn("there is no folder of a model './lama'", self.init("./lama", "--data", "corpus.txt", status=2))
+        for name, config, help in (("a", {"architectures": ["LLamaForCausalLM"]}, "did you mean 'LlamaForCausalLM'?"),
+                                   ("b", {"_class_name": "UNet2DConditionModel"}, "Qwen2ForCausalLM, Qwen3ForCausalLM, Qwen3MoeForCausalLM, Qwen2MoeForCausalLM,")):
+            (self.folder / name).mkdir()
+            (self.folder / name / "config.json").write_text(json.dumps(config))
+            said = self.init(name, "--data", "corpus.txt", status=2)
+            self.assertIn(f"no model here is of '{list(config.values())[0] if name == 'b' else 'LLamaForCausalLM'}'", said)
+            self.assertIn(help, said)
         self.assertIn("no data is named", self.init("--model", "gpt2", status=2))
         self.assertIn("no model is named", self.init("--data", "corpus.txt", status=2))
         self.assertIn("cannot read the data 'none.txt'", self.init("--model", "gpt2", "--data", "none.txt", status=2))

@@ -11,6 +11,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)"
           r"|\s+")
 QWEN2 = LLAMA3.replace("{1,3}", "")
+DEEPSEEK_V3 = ("[!\"#$%&'" r"()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+"
+               r"|\s+(?!\S)|\s+")
 CLIP = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 BYTES = pre_tokenizers.ByteLevel
 BLANK = "▁"
@@ -211,6 +213,7 @@ FAMILIES = {
     "llama3": of_bytes(byte_level(LLAMA3), ignore_merges=True),
     "qwen2": of_bytes(byte_level(QWEN2), normalizers.NFC()),
     "starcoder": of_bytes(splits(pre_tokenizers.Digits(individual_digits=True), BYTES(add_prefix_space=False))),
+    "deepseek_v3": of_bytes(byte_level(r"\p{N}{1,3}", r"[一-龥぀-ゟ゠-ヿ]+", DEEPSEEK_V3)),
     "deepseek": of_bytes(byte_level(r"\p{N}{1,3}", r"[一-龥぀-ゟ゠-ヿ]+", LLAMA3)),
     "roberta": roberta,
     "clip": clip,

@@ -1,0 +1,20 @@
+/* Pages: one file of HTML, by a template of share/report. */
+#ifndef ACCEL_COMMANDS_REPORT_WRITE_H
+#define ACCEL_COMMANDS_REPORT_WRITE_H
+
+#include "gen/commands/cli/inputs.h"
+#include "gen/commands/cli/options.h"
+#include "gen/jinja/jinja.h"
+
+/* A text for a page: bytes that are no UTF-8, and control characters, become '?'. */
+struct jinja_value page_text(struct arena *arena, const char *text);
+
+/* A JSON text for the inside of a script element, which nothing in it ends. */
+struct jinja_value page_json(struct arena *arena, const char *json);
+
+/* Writes the page of a template, such as "plan.html.j2", with the version and the style in addition to its values. A
+ * status; all but STATUS_OK after a message on standard error. */
+int page_write(const struct options *options, const char *name, struct jinja_value page, const struct inputs *inputs,
+               const char *path);
+
+#endif
