@@ -36,7 +36,7 @@ static void push_memory(const struct program *program, const struct function *fu
                         struct jinja_value list) {
   struct arena *arena = program->arena;
   const struct call *call = step->node->call;
-  if (saving_function(step->callee)->saved_bytes > 0) {
+  if (takes_saved(step->callee)) {
     const struct node *forward = call->forward != NULL ? call->forward : step->node;
     const struct storage *frame = frame_of(function, forward);
     struct jinja_value part, saved = memory_argument(arena, frame, true, &part);

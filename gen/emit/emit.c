@@ -122,6 +122,15 @@ static void set_evaluation(struct jinja_value context, const struct program *pro
               entry_arguments_value(program, evaluation, evaluation_weights(program)));
 }
 
+/* What a text is written from: {name, shape, count}. */
+static struct jinja_value source_value(struct arena *arena, const struct value *source) {
+  struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "name", source->name);
+  set_text(arena, value, "shape", shape_text(arena, source->shape));
+  set_int(arena, value, "count", shape_count(source->shape));
+  return value;
+}
+
 /* The entry over one position, of a program that writes text, and how many positions the entry itself runs over. */
 static void set_step(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
@@ -131,6 +140,9 @@ static void set_step(struct jinja_value context, const struct program *program) 
   set_int(arena, context, "width", one != NULL ? program->graph->entry->inputs.items[0]->shape.dim[1] : 0);
   set_bool(arena, context, "endless", program->decode.endless);
   set_bool(arena, context, "partial", program->decode.partial);
+  set_text(arena, context, "text_source", "");
+  if (program->decode.source != NULL)
+    jinja_set(arena, context, "text_source", source_value(arena, program->decode.source));
   if (one != NULL) jinja_set(arena, context, "one_arguments", entry_arguments_value(program, one, "weights"));
 }
 
@@ -208,7 +220,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "start", start_value(program));
   jinja_set(arena, context, "adapters", adapters_value(program));
   jinja_set(arena, context, "keys", keys_value(program, options->model));
-  jinja_set(arena, context, "checkpoint", checkpoint_value(program, options->classes));
+  jinja_set(arena, context, "checkpoint", checkpoint_value(program, options));
   jinja_set(arena, context, "states", states_value(program));
   jinja_set(arena, context, "sharding", sharding_value(program));
   jinja_set(arena, context, "memories", memories_value(program));

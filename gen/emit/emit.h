@@ -14,6 +14,8 @@ struct emit_options {
   const char *summary;   /* in one line */
   const char *model;     /* the digest of the model's C */
   const char *classes;   /* of transformers that it is one of, "A B"; NULL: it names none */
+  const char *config;    /* the config.json that the run leaves; NULL: that of checkpoint.folder_of, or none */
+  const char *no_config; /* why there is none for a model that names classes; NULL: there is, or it names none */
 };
 
 /* Text number `index` of the program, of program->target->texts.count; NULL with an error in `diags`, which an

@@ -5,6 +5,7 @@
 #include "gen/emit/functions.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/results.h"
+#include "gen/program/sharding.h"
 
 static struct jinja_value arena_member(struct arena *arena, const char *member, const char *inner, bool address) {
   struct jinja_value argument = argument_value(arena, "arena", address, 0);
@@ -29,7 +30,7 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
     jinja_push(arena, list, arena_member(arena, bits16_weights(program), NULL, true));
   if (function->uses_gradients[0]) jinja_push(arena, list, arena_member(arena, "gradients", NULL, true));
   if (function->uses_rows[0]) jinja_push(arena, list, argument_value(arena, "updated", false, 0));
-  if (saving_function(function)->saved_bytes > 0) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
+  if (takes_saved(function)) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
   if (saving_function(function)->aliased) jinja_push(arena, list, arena_member(arena, "aliased", NULL, true));
   if (function->scratch_bytes > 0 && function == program->entry.second && evaluation_reuses_saved(program))
     jinja_push(arena, list, arena_member(arena, "evaluation_scratch", NULL, true));
@@ -49,6 +50,7 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
 
 const char *evaluation_weights(const struct program *program) {
   if (program->kind != PROGRAM_TRAIN) return "weights";
+  if (evaluation_gathers_averages(program)) return "weights";
   if (program->job->training.ema.evaluate) return "averages";
   return job_optimizer(program->job)->averages ? "gradients" : "weights";
 }

@@ -46,7 +46,7 @@ struct jinja_value parameters_value(const struct program *program, const struct 
                     region_scope_type(program->gradients, region, i)->name, "");
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_rows[i]) add_parameter(arena, list, "rows", holder_name(arena, "tensors", i), "", "");
-  if (saving_function(function)->saved_bytes > 0)
+  if (takes_saved(function))
     add_parameter(arena, list, "saved", "saved", saved_type(arena, saving_function(function)), "");
   if (saving_function(function)->aliased) add_parameter(arena, list, "aliased", "aliased", "", "");
   if (function->scratch_bytes > 0) add_parameter(arena, list, "scratch", "scratch", scratch_type(arena, function), "");

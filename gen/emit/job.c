@@ -39,7 +39,7 @@ static struct jinja_value source_value(struct arena *arena, const struct data_so
 static struct jinja_value inputs_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < program->job->data.n_inputs; i++) {
+  for (int i = 0; i < program->job->data.n_inputs && program->kind != PROGRAM_GENERATE; i++) {
     const struct data_input *input = &program->job->data.inputs[i];
     const struct input_demand *demand = &program->data.inputs[i];
     struct jinja_value value = jinja_map(arena);
@@ -163,6 +163,7 @@ static struct jinja_value stopping_value(struct arena *arena, const struct job *
   set_int(arena, value, "patience", job->training.early_stopping.patience);
   set_real(arena, value, "threshold", job->training.early_stopping.threshold);
   set_bool(arena, value, "restore_best", job->training.early_stopping.restore_best);
+  set_bool(arena, value, "averages", job->training.ema.evaluate);
   return value;
 }
 
@@ -187,6 +188,24 @@ static void set_epochs(struct arena *arena, struct jinja_value map, const char *
   set_int(arena, value, "count", epochs.count);
   set_int(arena, value, "parts", epochs.count > 0 ? epochs.parts : 0);
   jinja_set(arena, map, key, value);
+}
+
+/* For which tools the run writes files: {sinks, project, run_name, tags, logging_dir}; `sinks` is empty without. */
+static struct jinja_value tracking_value(struct arena *arena, const struct job *job) {
+  struct jinja_value value = jinja_map(arena), sinks = jinja_list(arena), tags = jinja_list(arena);
+  for (int i = 0; i < SINKS; i++)
+    if (job->tracking.sinks[i]) jinja_push(arena, sinks, jinja_string(arena, job_sink_names[i]));
+  for (int i = 0; job->tracking.tags[i] != NULL; i++) {
+    struct jinja_value tag = jinja_map(arena);
+    set_literal(arena, tag, "literal", job->tracking.tags[i]);
+    jinja_push(arena, tags, tag);
+  }
+  jinja_set(arena, value, "sinks", sinks);
+  jinja_set(arena, value, "tags", tags);
+  set_literal(arena, value, "project", job->tracking.project);
+  set_literal(arena, value, "run_name", job->tracking.run_name);
+  set_literal(arena, value, "logging_dir", job->tracking.logging_dir);
+  return value;
 }
 
 struct jinja_value training_value(const struct program *program) {
@@ -215,13 +234,16 @@ struct jinja_value training_value(const struct program *program) {
   for (int i = 0; i < METRICS; i++)
     if (job->training.metrics[i]) jinja_push(arena, metrics, jinja_string(arena, job_metric_names[i]));
   jinja_set(arena, value, "metrics", metrics);
-  const char *averages = job->training.ema.evaluate     ? "all_averages"
-                         : job_optimizer(job)->averages ? "all_gradients"
-                                                        : "";
-  set_text(arena, value, "averaged", averages);
+  const bool gathers = evaluation_gathers_averages(program);
+  const char *averages = job_optimizer(job)->averages ? "all_gradients"
+                         : job->training.ema.evaluate ? "all_averages"
+                                                      : "";
+  set_text(arena, value, "averaged", gathers || is_sharded(program) ? "" : averages);
+  set_text(arena, value, "gathers_averages", gathers ? averages : "");
   jinja_set(arena, value, "stopping", stopping_value(arena, job));
   set_bool(arena, value, "layer_norms", job->tracking.layer_norms);
   set_bool(arena, value, "noise_scale", job->tracking.noise_scale);
+  jinja_set(arena, value, "tracking", tracking_value(arena, job));
   set_real(arena, value, "noise_alpha", 1 - job->tracking.noise_decay);
   set_bool(arena, value, "deterministic", job->training.deterministic);
   return value;

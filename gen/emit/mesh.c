@@ -73,7 +73,7 @@ static struct jinja_value units_value(const struct program *program) {
   struct table_row *rows = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *rows);
   for (int i = 0; i < count; i++) {
     const struct fsdp_unit *unit = &program->ranks.fsdp_units.items[i];
-    rows[i] = (struct table_row){.name = unit->path, .steps = {unit->first, unit->end}};
+    rows[i] = (struct table_row){.name = unit->paths[0], .steps = {unit->first, unit->end}};
   }
   return table_value(program->arena, rows, count, 2, 0);
 }

@@ -79,6 +79,7 @@ static struct jinja_value row_value(struct arena *arena, const struct flat_range
   set_int(arena, value, "state", range->state[0]);
   set_int(arena, value, "shard_size", range->shard_size);
   set_int(arena, value, "second_state", range->state[1]);
+  set_int(arena, value, "coded", range->coded);
   for (int n = 0; n < N_NUMBERS; n++)
     if (differs(ranges, n)) set_real(arena, value, numbers[n].name, number_of(&range->numbers, n));
   return value;
@@ -95,12 +96,12 @@ static struct table_row range_row(const struct program *program, const struct fl
   struct table_row row = {
       .name = r->weight->path,
       .same = {r->end - r->first, r->frozen, r->gradient < 0, r->matrices, r->rows, r->columns, r->shard_size,
-               shard_last(program, r)},
+               shard_last(program, r), r->coded},
       .steps = {r->first, r->gradient, r->state[0], r->state[1], range_offset(program->weights, r),
                 r->gradient >= 0 ? range_offset(program->gradients, r) : 0},
   };
-  static_assert(8 * sizeof(int64_t) + sizeof r->numbers <= sizeof row.same, "numbers of its group fit");
-  memcpy(row.same + 8, &r->numbers, sizeof r->numbers);
+  static_assert(9 * sizeof(int64_t) + sizeof r->numbers <= sizeof row.same, "numbers of its group fit");
+  memcpy(row.same + 9, &r->numbers, sizeof r->numbers);
   return row;
 }
 
@@ -124,6 +125,11 @@ static void set_most(struct arena *arena, struct jinja_value value, const struct
   set_bool(arena, value, "vectors", vectors);
 }
 
+/* Elements after a parameter that a range has alone. */
+static int64_t padding_of(const struct flat_range *range) {
+  return range->end - range->first - shape_count(range->weight->parameter->shape);
+}
+
 static void set_rows(const struct program *program, struct jinja_value value, const struct flat_range_list *ranges) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
@@ -135,6 +141,7 @@ static void set_rows(const struct program *program, struct jinja_value value, co
     struct jinja_value row = row_value(arena, ranges, range, rows[i].name);
     set_int(arena, row, "number", i);
     set_int(arena, row, "last", shard_last(program, range));
+    set_int(arena, row, "unpadded", range->coded ? shard_last(program, range) - padding_of(range) : 0);
     set_int(arena, row, "rest", shard_last(program, range) - range->shard_size);
     set_int(arena, row, "offset", range_offset(program->weights, range));
     if (range->gradient >= 0) set_int(arena, row, "gradient_offset", range_offset(program->gradients, range));
@@ -228,6 +235,7 @@ static void set_gradient(const struct program *program, struct jinja_value value
   const struct job *job = program->job;
   set_real(arena, value, "clip_grad_norm", job->optimizer.clip_grad_norm);
   set_text(arena, value, "norm_type", job_word(job, "optimizer.norm_type"));
+  set_text(arena, value, "summed", job->optimizer.norm_type == NORM_1 ? "sizes" : "squares"); /* where it is a sum */
   set_real(arena, value, "clip_grad_value", job->optimizer.clip_grad_value);
   set_bool(arena, value, "scales_gradient", program->step_end.factor);
   set_bool(arena, value, "unscales", program->step_end.unscales);
@@ -249,6 +257,13 @@ static void set_splits(const struct program *program, struct jinja_value value) 
   jinja_set(arena, value, "whole_gradients", gradients_value(program, GRADIENTS_WHOLE));
 }
 
+/* Whether some flat ranges have their states in codes, or some do not. */
+static bool has_ranges(const struct program *program, bool coded) {
+  for (int i = 0; i < program->optimizer.flat_ranges.count; i++)
+    if (program->optimizer.flat_ranges.items[i].coded == coded) return true;
+  return false;
+}
+
 /* What each rank has of weights and gradients, and updates. */
 static void set_shards(const struct program *program, struct jinja_value value) {
   struct arena *arena = program->arena;
@@ -257,7 +272,10 @@ static void set_shards(const struct program *program, struct jinja_value value) 
   set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
   set_bool(arena, value, "parts", weights_are_split(program)); /* weights, too, are there in part */
   set_int(arena, value, "shards", ranks_along(program, program->mesh.shards));
-  set_int(arena, value, "block", is_sharded(program) ? (int)SHARD_LINE : (int)STATE_BLOCK);
+  const bool in_codes = optimizer_state_dtype(program->job) == STATE_8BIT;
+  set_int(arena, value, "block", is_sharded(program) && !in_codes ? (int)SHARD_LINE : (int)STATE_BLOCK);
+  set_bool(arena, value, "codes", is_sharded(program) && has_ranges(program, true)); /* ranges with states in codes */
+  set_bool(arena, value, "no_codes", has_ranges(program, false));
   set_int(arena, value, "own", program->ranks.own_elements); /* that a rank updates, of what ranks divide */
   set_int(arena, value, "gradients", shard_has_own_gradients(program) ? program->ranks.own_elements : stored);
 }
@@ -307,6 +325,8 @@ static struct jinja_value rule_value(const struct program *program, const struct
   jinja_set(arena, value, "arrays", optimizer_arrays_value(program));
   jinja_set(arena, value, "ema", average_value(arena, job));
   jinja_set(arena, value, "buffers", buffers_value(program));
+  const bool copies = job->training.ema.decay > 0 && !is_sharded(program); /* buffers to the averages, which have all */
+  jinja_set(arena, value, "copied", copies ? buffers_value(program) : jinja_list(arena));
   return value;
 }
 

@@ -28,7 +28,8 @@ static struct jinja_value crossing_value(const struct program *program, const st
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena);
   const struct storage *storage = crossing->storage;
-  const struct view view = {.storage = (struct storage *)storage, .offset = crossing->first};
+  const struct view sender = {.storage = (struct storage *)storage, .offset = crossing->first};
+  const struct view view = !sent && crossing->into != NULL ? *crossing->into : sender;
   jinja_push(arena, arguments, operand_argument(program, crossing->function, &view));
   const struct pipeline *pipeline = &program->ranks.pipeline;
   bool forwards = crossing->from < crossing->to, starts = pipeline->schedule.starts;

@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "gen/emit/emit.h"
 #include "gen/emit/values.h"
 #include "gen/program/layers.h"
+#include "gen/program/optimizers.h"
 #include "gen/program/precision.h"
 #include "gen/program/state.h"
 #include "gen/spec/keys.h"
@@ -28,7 +30,7 @@ static struct jinja_value slices_value(const struct program *program, const stru
   return list;
 }
 
-struct jinja_value checkpoint_value(const struct program *program, const char *classes) {
+struct jinja_value checkpoint_value(const struct program *program, const struct emit_options *options) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
@@ -44,7 +46,9 @@ struct jinja_value checkpoint_value(const struct program *program, const char *c
   set_int(arena, value, "copy_bytes", state_copy_bytes(program));
   set_literal(arena, value, "resume", job->checkpoint.resume);
   set_literal(arena, value, "folder_of", job->checkpoint.folder_of);
-  set_literal(arena, value, "classes", job->checkpoint.folder_of != NULL ? classes : NULL);
+  set_literal(arena, value, "classes", job->checkpoint.folder_of != NULL ? options->classes : NULL);
+  set_literal(arena, value, "config", options->config);
+  set_literal(arena, value, "no_config", options->no_config);
   set_bool(arena, value, "saves_on_signal", job->checkpoint.saves_on_signal);
   set_bool(arena, value, "outlives_errors", job->checkpoint.outlives_errors);
   return value;
@@ -112,6 +116,13 @@ struct jinja_value optimizer_arrays_value(const struct program *program) {
   return list;
 }
 
+/* Of which ranges that ranks divide a state is, and elements of them to a number: struct accel_state_rows. */
+static const char *rows_of_state(struct arena *arena, const struct state *state) {
+  const int block = state->ranges == RANGES_ALL ? 0 : state->ranges == RANGES_BLOCKS ? (int)STATE_BLOCK : 1;
+  const bool coded = state->ranges == RANGES_CODED || state->ranges == RANGES_BLOCKS;
+  return arena_printf(arena, "{%s, %d}", coded ? "true" : "false", block);
+}
+
 struct jinja_value states_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
@@ -125,6 +136,8 @@ struct jinja_value states_value(const struct program *program) {
     set_text(arena, value, "dtype", dtype_enumerator(state->dtype));
     set_int(arena, value, "count", state->count);
     set_bool(arena, value, "on_host", state->on_host);
+    set_bool(arena, value, "divided", state->whole > 0);
+    set_text(arena, value, "rows", rows_of_state(arena, state));
     jinja_set(arena, value, "slices", slices_value(program, state));
     jinja_push(arena, list, value);
   }

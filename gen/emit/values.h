@@ -6,6 +6,8 @@
 #include "gen/jinja/jinja.h"
 #include "gen/program/program.h"
 
+struct emit_options;
+
 /* Setters that spare the reader the makers. */
 void set_text(struct arena *arena, struct jinja_value map, const char *key, const char *text);
 void set_int(struct arena *arena, struct jinja_value map, const char *key, int64_t number);
@@ -98,7 +100,7 @@ struct jinja_value training_value(const struct program *program);
 
 /* How the run is saved and continued, and the size of the copy from which it is saved. `classes`: of transformers that
  * the model is one of, "A B"; NULL: it names none. */
-struct jinja_value checkpoint_value(const struct program *program, const char *classes);
+struct jinja_value checkpoint_value(const struct program *program, const struct emit_options *options);
 
 /* The job's keys and the digest of the model's C: [{name, value, may_change}], name and value as literals. */
 struct jinja_value keys_value(const struct program *program, const char *model);

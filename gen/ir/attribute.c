@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "gen/base/hash.h"
 #include "gen/ir/graph.h"
 #include "gen/ir/op.h"
 
@@ -43,14 +44,6 @@ const double *node_reals(const struct node *node, const char *name) {
   return find_attribute(node, name)->reals;
 }
 
-/* FNV-1a over the bits of a list. */
-static uint64_t digest(const double *reals, int64_t count) {
-  uint64_t hash = 14695981039346656037u;
-  const unsigned char *bytes = (const unsigned char *)reals;
-  for (size_t i = 0; i < (size_t)count * sizeof *reals; i++) hash = (hash ^ bytes[i]) * 1099511628211u;
-  return hash;
-}
-
 const char *attribute_text(struct arena *arena, const struct attribute *a) {
   switch (a->kind) {
   case ATTRIBUTE_INT:
@@ -61,7 +54,7 @@ const char *attribute_text(struct arena *arena, const struct attribute *a) {
     return arena_printf(arena, " %s=%s", a->name, shape_text(arena, a->ints));
   case ATTRIBUTE_REALS:
     return arena_printf(arena, " %s=[%lld:%016llx]", a->name, (long long)a->n_reals,
-                        (unsigned long long)digest(a->reals, a->n_reals));
+                        (unsigned long long)hash_bytes(a->reals, (size_t)a->n_reals * sizeof *a->reals));
   }
   return "";
 }

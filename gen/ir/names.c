@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "gen/base/hash.h"
 #include "gen/ir/op.h"
 
 /* Whether a header may have a macro of this name: capitals alone, or an underscore and what C reserves. */
@@ -45,9 +46,7 @@ struct name_table {
 };
 
 static struct name_entry *find_name(const struct name_table *table, const char *name) {
-  size_t hash = 1469598103934665603u; /* FNV-1a */
-  for (const char *c = name; *c != '\0'; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-  for (size_t i = hash;; i++) {
+  for (size_t i = (size_t)hash_bytes(name, strlen(name));; i++) {
     struct name_entry *entry = &table->entries[i & (table->size - 1)];
     if (entry->name == NULL || strcmp(entry->name, name) == 0) return entry;
   }

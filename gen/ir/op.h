@@ -9,6 +9,7 @@
 
 struct builder;
 struct new_positions;
+struct onnx;
 
 /* What a node is to the passes. */
 enum op_class {
@@ -75,7 +76,8 @@ struct op_layout {
   bool (*unview)(const struct node *node, const int64_t *out_strides, int64_t *in_strides);
   /* OP_KERNEL: whether operand `index` (an output if `output`) may have these strides. NULL: dense operands only. */
   bool (*accepts)(const struct node *node, bool output, int index, const int64_t *strides);
-  /* OP_PARTS: the part of output 0 that input `index` is; false when no strides describe it. */
+  /* OP_PARTS: the part of output 0 that input `index` is; false when no strides describe it. OP_KERNEL: the part that
+   * input 0 is, as strides always describe it, when the rest is zero: added, it is a copy to that part alone. */
   bool (*part)(const struct node *node, int index, const int64_t *out_strides, int64_t *offset, int64_t *in_strides);
 };
 
@@ -289,6 +291,14 @@ struct op_kernel {
   int noted_input;
 };
 
+/* Read by the export as ONNX (gen/onnx/onnx.h): the operator that gives output 0 of the inputs as they are, or what
+ * writes the node as operators. NULL both: it cannot be exported. It is for inference: what training alone does is left
+ * out. */
+struct op_onnx {
+  const char *operator;
+  void (*write)(struct onnx *onnx);
+};
+
 struct op_kind {
   const char *name; /* "layer_norm"; an identifier of C */
   enum op_class class;
@@ -315,6 +325,8 @@ struct op_kind {
   /* Builds output 0 of other operations, where the device has no kernel of the kind (target.kernels.lacks) or positions
    * are decoded one by one. The node's region is open. NULL: the kind has a kernel on all devices. */
   struct value *(*written_out)(struct builder *builder, const struct node *node);
+  /* Whether a node is one of those that no device has a kernel of, and only decoding can leave it; NULL: none is. */
+  bool (*lacks_kernel)(const struct node *node);
   /* OP_ELEMENTWISE: the kind of its gradient, if it has one of its own. */
   const struct op_kind *slope;
   /* Two contributions to one value's gradient, both made by this kind: their sum made smarter than by an addition, or
@@ -334,6 +346,7 @@ struct op_kind {
   struct op_evaluation evaluation;
   struct op_ranks ranks;
   struct op_kernel kernel;
+  struct op_onnx onnx;
 };
 
 enum { AXIS_WHOLE = -1, AXIS_MIXED = -2, AXIS_SORTED = -3 };

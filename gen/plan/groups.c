@@ -150,7 +150,8 @@ static void add_weight(struct assignment *assignment, const struct weight *weigh
   else
     range.numbers = group != NULL ? group->numbers : job->optimizer.numbers;
   bool in_blocks = optimizer_state_dtype(job) == STATE_8BIT && shape_count(weight->parameter->shape) >= STATE_8BIT_FROM;
-  if ((optimizer_is_by_tensor(job) && !adamw) || in_blocks)
+  range.coded = in_blocks;
+  if ((optimizer_is_by_tensor(job) && !adamw) || (in_blocks && !is_sharded(assignment->program)))
     add_tensor(assignment, range);
   else
     add_part(assignment, range);

@@ -64,7 +64,7 @@ struct context {
 };
 
 static bool pass_read(struct context *context) {
-  write_out(context->program, context->builder);
+  write_out(context->program, context->builder, AS_READ);
   part_scopes(context->program);
   context->program->figures.n_layers = count_layers(context->program->graph);
   return find_indices(context->program, context->diags);
@@ -92,7 +92,9 @@ static bool pass_differentiate(struct context *context) {
 }
 
 static bool pass_positions(struct context *context) {
-  return divide_positions(context->program, context->builder, context->diags);
+  if (!divide_positions(context->program, context->builder, context->diags)) return false;
+  write_out(context->program, context->builder, AFTER_POSITIONS);
+  return true;
 }
 
 static bool pass_partition(struct context *context) {
@@ -144,7 +146,10 @@ static bool pass_synchronize(struct context *context) {
 
 static bool pass_decode(struct context *context) {
   struct program *program = context->program;
-  return program->kind != PROGRAM_GENERATE || plan_decoding(program, context->builder, context->diags);
+  if (program->kind != PROGRAM_GENERATE) return true;
+  if (!plan_decoding(program, context->builder, context->diags)) return false;
+  write_out(program, context->builder, AFTER_DECODING);
+  return true;
 }
 
 static bool pass_chunk(struct context *context) {
@@ -220,12 +225,18 @@ static bool pass_defer(struct context *context) {
   return true;
 }
 
-static bool pass_weights(struct context *context) {
+static bool plan_stored(struct context *context) {
   struct program *program = context->program;
   program->weights = program->gradients = plan_weights(program, false, context->diags);
   if (program->weights == NULL || !plan_start(program, context->diags)) return false;
   plan_gradients(program);
-  return plan_trained(program, context->diags) && plan_fsdp_layers(program, context->diags);
+  return plan_trained(program, context->diags);
+}
+
+static bool pass_weights(struct context *context) {
+  if (!plan_stored(context) || !check_fsdp_names(context->program, context->diags)) return false;
+  if (keep_shared_layers_whole(context->program) && !plan_stored(context)) return false;
+  return plan_fsdp_layers(context->program, context->diags);
 }
 
 static bool pass_groups(struct context *context) {

@@ -41,21 +41,24 @@ static void add_step_end(struct program *program) {
   if (step_end.skips) add_number(program, "progress", "skipped", "skipped", DTYPE_INT32);
 }
 
-/* Which parameters have a state, and which of their dimensions it has; or a number for each block of theirs. */
-enum slicing { WHOLE, ROWS, COLUMNS, UNFACTORED, BLOCKS };
+/* Which parameters have a state, and which of their dimensions it has; of those that have states in blocks all, or a
+ * number for each block, or of the others all. */
+enum slicing { WHOLE, ROWS, COLUMNS, UNFACTORED, CODED, BLOCKS, OTHERS };
 
 static struct shape sliced_shape(const struct flat_range *range, enum slicing slicing) {
   struct shape shape = range->weight->parameter->shape;
   if (slicing == ROWS) shape.dim[shape.rank - 1] = 1;
   if (slicing == COLUMNS) shape.dim[shape.rank - 2] = 1;
-  if (slicing == BLOCKS) shape = shape_of(1, ((range->end - range->first + STATE_BLOCK - 1) / STATE_BLOCK));
+  if (slicing == BLOCKS) shape = shape_of(1, ((shape_count(shape) + STATE_BLOCK - 1) / STATE_BLOCK));
   return shape;
 }
 
 static bool has_slice(const struct flat_range *range, enum slicing slicing) {
   if (range->frozen || range->again) return false;
   if (slicing == UNFACTORED) return range->rows == 0;
-  return slicing == WHOLE || slicing == BLOCKS || range->rows > 0;
+  if (slicing == CODED || slicing == BLOCKS) return range->coded;
+  if (slicing == OTHERS) return !range->coded;
+  return slicing == WHOLE || range->rows > 0;
 }
 
 /* Whether slices say no more than that a state has what the weights have, where they have it. */
@@ -71,8 +74,8 @@ static bool mirrors_weights(const struct program *program, const struct state *s
   return true;
 }
 
-/* A state that some parameters have, each at its position in the array. */
-static void add_sliced(struct program *program, const char *name, const char *member, enum dtype dtype,
+/* A state that some parameters have, each at its position in the array. False: none has it. */
+static bool add_sliced(struct program *program, const char *name, const char *member, enum dtype dtype,
                        const struct flat_range_list *list, enum slicing slicing) {
   struct state state = {.file = "optimizer", .name = name, .member = member, .dtype = dtype};
   state.slices = arena_alloc(program->arena, ((size_t)list->count + 1) * sizeof *state.slices);
@@ -81,6 +84,7 @@ static void add_sliced(struct program *program, const char *name, const char *me
     const struct flat_range *range = &list->items[i];
     if (!has_slice(range, slicing)) continue;
     int64_t first = range->state[slicing == COLUMNS || slicing == BLOCKS];
+    if (is_sharded(program)) first = range->first;
     struct state_slice slice = {range->weight, first, sliced_shape(range, slicing)};
     int64_t length = shape_count(slice.shape);
     if (list == &program->optimizer.parts) length = range->end - range->first;
@@ -96,14 +100,29 @@ static void add_sliced(struct program *program, const char *name, const char *me
     state.n_slices = 0;
   }
   if (any) add(program, state);
+  return any;
 }
 
-/* Of the state that was added last, a rank has its part alone. */
+/* Of the state that was added last, a rank has its part alone. The whole lies as the weights do. */
 static void divide(struct program *program) {
   struct state *state = &program->states.items[program->states.count - 1];
   if (!is_sharded(program)) return;
-  state->whole = program->gradients->bytes / dtype_size(DTYPE_FLOAT32);
+  state->whole = program->weights->bytes / dtype_size(DTYPE_FLOAT32);
   state->count = program->ranks.own_elements;
+}
+
+/* Of a state of some ranges, these alone. */
+static void divide_some(struct program *program, enum state_ranges ranges) {
+  struct state *state = &program->states.items[program->states.count - 1];
+  divide(program);
+  if (!is_sharded(program)) return;
+  state->ranges = ranges;
+  state->count = 0;
+  for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
+    int64_t first, count = shard_of_state(program, state, &program->optimizer.flat_ranges.items[i], &first);
+    if (count > 0 && first + count > state->count) state->count = first + count;
+  }
+  state->count = arena_aligned(state->count * dtype_size(state->dtype)) / dtype_size(state->dtype);
 }
 
 /* A state of each element, as the job wants it stored. */
@@ -124,10 +143,14 @@ static void add_element_state(struct program *program, const char *name, int num
     divide(program);
     return;
   }
-  add_sliced(program, name, arena_printf(arena, "codes_%d", number), DTYPE_UINT8, &program->optimizer.tensors, WHOLE);
-  add_sliced(program, arena_printf(arena, "%s_absmax", name), arena_printf(arena, "scales_%d", number), DTYPE_FLOAT32,
-             &program->optimizer.tensors, BLOCKS);
-  add_sliced(program, name, moment, DTYPE_FLOAT32, &program->optimizer.parts, WHOLE);
+  const struct flat_range_list *parts = &program->optimizer.parts;
+  const struct flat_range_list *coded = is_sharded(program) ? parts : &program->optimizer.tensors;
+  if (add_sliced(program, name, arena_printf(arena, "codes_%d", number), DTYPE_UINT8, coded, CODED))
+    divide_some(program, RANGES_CODED);
+  if (add_sliced(program, arena_printf(arena, "%s_absmax", name), arena_printf(arena, "scales_%d", number),
+                 DTYPE_FLOAT32, coded, BLOCKS))
+    divide_some(program, RANGES_BLOCKS);
+  if (add_sliced(program, name, moment, DTYPE_FLOAT32, parts, OTHERS)) divide_some(program, RANGES_OTHERS);
 }
 
 static void add_optimizer(struct program *program, int64_t elements) {
@@ -156,8 +179,11 @@ void plan_state(struct program *program) {
     add_sliced(program, "exp_avg", "moment_1", DTYPE_FLOAT32, &program->optimizer.parts, WHOLE);
     add_sliced(program, "exp_avg_sq", "moment_2", DTYPE_FLOAT32, &program->optimizer.parts, WHOLE);
   }
-  if (job->training.ema.decay > 0)
-    add(program, (struct state){.file = "ema", .name = "", .member = "averages", .count = elements});
+  if (job->training.ema.decay > 0) {
+    const char *member = is_sharded(program) ? "all_averages" : "averages";
+    add(program, (struct state){.file = "ema", .name = "", .member = member, .count = elements});
+    divide(program);
+  }
   if (job->tracking.noise_scale)
     add_numbers(program, "progress", "noise_scale", "noise", DTYPE_FLOAT32, shape_of(1, (int64_t)2));
   if (job_compares_evaluations(job))
@@ -166,7 +192,8 @@ void plan_state(struct program *program) {
   add_step_end(program);
   for (int i = 0; i < program->states.count; i++) {
     struct state *state = &program->states.items[i];
-    state->on_host = i == 0
+    const bool mirrors = i == 0 || strcmp(state->file, "ema") == 0;
+    state->on_host = mirrors
                          ? job->parallelism.offload.param == OFFLOAD_CPU
                          : job->parallelism.offload.optimizer == OFFLOAD_CPU && strcmp(state->file, "optimizer") == 0;
   }

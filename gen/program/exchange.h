@@ -84,9 +84,10 @@ struct sent_range_list {
 struct crossing {
   const struct function *function; /* in whose memory it is, on both ranks at the same offset */
   const struct storage *storage;
-  int64_t first, count; /* its elements there */
-  int from, to;         /* stages */
-  const char *outgoing; /* the arena's member from which it is sent, a copy; NULL: it is sent from where it is */
+  int64_t first, count;    /* its elements there */
+  int from, to;            /* stages */
+  const struct view *into; /* where the receiver has it; NULL: where it is on the sender */
+  const char *outgoing;    /* the arena's member from which it is sent, a copy; NULL: it is sent from where it is */
 };
 
 struct crossing_list {

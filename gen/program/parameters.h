@@ -78,7 +78,9 @@ struct flat_range {
   int64_t first, end;
   int64_t gradient;   /* the first element of its gradient; -1: none is stored */
   bool frozen;        /* it is in the table, and is never updated */
-  int64_t state[2];   /* where it begins in the arrays of its states, if they do not mirror the weights */
+  int64_t state[2];   /* where it begins in the arrays of its states, if they do not mirror the weights; divided among
+                         ranks: among a rank's own, and in the arrays of states of which some have 8 bits */
+  bool coded;         /* its states have 8 bits, in blocks from its first element on */
   int stage;          /* of a pipeline: the rank that updates it; of what several use, each has a range */
   bool shared, again; /* several stages have the weight; an earlier one does */
   int fsdp_unit;      /* of program->ranks.fsdp_units; -1: of none */
@@ -88,11 +90,12 @@ struct flat_range {
                                       it has fewer than two */
 };
 
-/* A unit of fully sharded data parallelism: the parameters of a layer, an element of an array of which a rank holds a
- * few elements at a time. Ranks gather its weights and reduce its gradients together. */
+/* A unit of fully sharded data parallelism: the parameters of a layer, or of several that run again together, elements
+ * of an array of which a rank holds a few at a time. Ranks gather its weights and reduce its gradients together. */
 struct fsdp_unit {
-  const char *path; /* absolute */
-  int first, end;   /* its flat ranges */
+  const char *const *paths; /* of its layers, absolute */
+  int layers;
+  int first, end; /* its flat ranges */
 };
 
 /* A list of flat ranges in the order of the weights. */
@@ -113,14 +116,19 @@ struct state_slice {
 
 /* An array of the arena that outlives a step. Without slices it mirrors the weights: as many elements, and each
  * parameter's at the same offsets. */
+/* Which flat ranges an array of states has, that ranks divide: those with codes, and of these a number a block; those
+ * without. */
+enum state_ranges { RANGES_ALL, RANGES_CODED, RANGES_BLOCKS, RANGES_OTHERS };
+
 struct state {
   const char *file;   /* of a checkpoint, without its ending: "model", "optimizer" */
   const char *name;   /* as PyTorch calls it: "exp_avg"; "": the parameters themselves */
   const char *member; /* of the arena */
   enum dtype dtype;
   int64_t count; /* elements */
-  int64_t whole; /* of all ranks' arrays together, where each has a part; 0: each has all */
-  bool on_host;  /* of a program whose device has a memory of its own, which reads and writes this one over the bus */
+  int64_t whole; /* of all ranks' arrays together, as the weights lie, where each has a part; 0: each has all */
+  enum state_ranges ranges;
+  bool on_host; /* of a program whose device has a memory of its own, which reads and writes this one over the bus */
   struct state_slice *slices;
   int n_slices;
   int *slice_of; /* of each weight, by its position: one more than that of its slice; NULL: slices are of no weights */

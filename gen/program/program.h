@@ -90,15 +90,20 @@ struct program_evaluation {
 
 /* Filled by gen/plan/graph/decode.h: how a text generator runs the model. */
 struct program_decode {
-  const char *recomputed; /* why each token runs all positions again; NULL: it does not */
-  bool partial;           /* the entry needs the number of valid positions */
-  bool endless;           /* what it caches of a text is of one size, however long the text is */
+  const char *recomputed;     /* why each token runs all positions again; NULL: it does not */
+  bool partial;               /* the entry needs the number of valid positions */
+  bool endless;               /* what it caches of a text is of one size, however long the text is */
+  const struct value *source; /* the entry's input that a text is written from; NULL: tokens are all it takes */
 };
 
 /* Filled by passes that see what becomes an index: the limits of samples of files. */
 struct program_data {
   int64_t vocabulary;          /* tokens must be below it; 0: unknown */
   struct input_demand *inputs; /* by the job's inputs */
+  struct {
+    const char **items;
+    int count, capacity;
+  } looked_up; /* names of int32 inputs that something other than a loss takes as an index */
   struct {
     struct index_columns *items;
     int count, capacity;

@@ -1,5 +1,6 @@
 #include "gen/program/sharding.h"
 
+#include "gen/program/optimizers.h"
 #include "gen/program/target.h"
 
 bool is_sharded(const struct program *program) {
@@ -12,6 +13,14 @@ bool shard_has_own_gradients(const struct program *program) {
 
 int64_t shard_last(const struct program *program, const struct flat_range *range) {
   return range->end - range->first - (ranks_along(program, program->mesh.shards) - 1) * range->shard_size;
+}
+
+int64_t shard_of_state(const struct program *program, const struct state *state, const struct flat_range *range,
+                       int64_t *first) {
+  const int64_t last = shard_last(program, range), block = state->ranges == RANGES_BLOCKS ? STATE_BLOCK : 1;
+  *first = state->ranges == RANGES_ALL ? range->state[0] : range->state[1] / block;
+  if (state->ranges != RANGES_ALL && range->coded != (state->ranges != RANGES_OTHERS)) return 0;
+  return (last + block - 1) / block;
 }
 
 bool shard_adds_up(const struct program *program) {
@@ -33,6 +42,12 @@ bool weights_are_split(const struct program *program) {
 bool gradients_are_split(const struct program *program) {
   const bool adds_first = job_has_tree(program->job) && program->job->accumulation.num_steps > 1;
   return program->mesh.axes[program->mesh.shards].gradients == PLACED_SPLIT && !adds_first;
+}
+
+bool evaluation_gathers_averages(const struct program *program) {
+  const bool averages =
+      program->job->training.ema.evaluate || (job_optimizer(program->job)->averages && job_evaluates(program->job));
+  return program->kind == PROGRAM_TRAIN && averages && is_sharded(program);
 }
 
 bool gradients_add_up(const struct program *program) {

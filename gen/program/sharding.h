@@ -17,6 +17,10 @@ bool shard_has_own_gradients(const struct program *program);
 /* What the last rank has of a flat range; all others have range->shard_size. */
 int64_t shard_last(const struct program *program, const struct flat_range *range);
 
+/* What a rank has at most of a flat range in an array of a divided state: elements of it from *first on. */
+int64_t shard_of_state(const struct program *program, const struct state *state, const struct flat_range *range,
+                       int64_t *first);
+
 /* Whether a rank's part of the gradients is added up over micro-batches, each of which sends it. */
 bool shard_adds_up(const struct program *program);
 
@@ -34,6 +38,10 @@ bool weights_are_split(const struct program *program);
 /* Whether the gradients that micro-batches add to are split, too: each sends its own, as no rank has the memory for
  * all. In a tree a rank's own micro-batches add up first: with several, gradients are needed until the last one. */
 bool gradients_are_split(const struct program *program);
+
+/* Whether an evaluation within training is of averages of the weights that are split: they are then gathered in place
+ * of the weights. */
+bool evaluation_gathers_averages(const struct program *program);
 
 /* Whether micro-batches add to the gradients of those before them on a rank. */
 bool gradients_add_up(const struct program *program);

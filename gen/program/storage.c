@@ -38,6 +38,27 @@ bool takes_result(const struct function *function, int index) {
   return !is_deferred(function) || function->reads_results[index];
 }
 
+static bool is_saved(const struct view *view) {
+  return view->storage != NULL && storage_root(view->storage)->kind == STORAGE_SAVED;
+}
+
+static bool uses_saved(const struct function *function) {
+  for (int i = 0; i < function->n_steps; i++) {
+    const struct step *step = &function->steps[i];
+    if (step->callee != NULL && takes_saved(step->callee)) return true;
+    for (int k = 0; k < step->node->n_inputs; k++)
+      if (is_saved(&step->inputs[k])) return true;
+    for (int k = 0; k < step->node->n_outputs; k++)
+      if (is_saved(&step->outputs[k])) return true;
+  }
+  return false;
+}
+
+bool takes_saved(const struct function *function) {
+  if (saving_function(function)->saved_bytes == 0) return false;
+  return function->forward != NULL || function->staged || uses_saved(function);
+}
+
 int stacked_copy(const struct view *view, int iteration) {
   return iteration + (int)(view->offset / view->storage->count);
 }

@@ -23,6 +23,10 @@ bool is_deferred(const struct function *function);
 /* Whether a function takes a pointer to its result `index`: to give it, or as what the rest of it gave. */
 bool takes_result(const struct function *function, int index);
 
+/* Whether a function takes a pointer to saved values: a forward may save nothing itself where its backward keeps values
+ * for what it defers. */
+bool takes_saved(const struct function *function);
+
 /* Bytes of all copies of a storage. */
 int64_t storage_bytes(const struct storage *storage);
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import numpy as np
 from host import HostTrainer, Trainer, objects
@@ -21,6 +22,7 @@ MISTRAL = {"num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_head
            "intermediate_size": 128, "vocab_size": 256, "sliding_window": 100}
 BERT = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 32, "vocab_size": 257,
         "max_position_embeddings": 16}
+T5 = {"num_layers": 2, "num_decoder_layers": 2, "num_heads": 4, "d_model": 32, "d_kv": 8, "d_ff": 48, "vocab_size": 256, "gated": True}
 RESIDUAL = {"tp": 2, "megatron": {"sequence_parallelism": True}}
 LORA = {"model_keys": {"lora": {"rank": 2, "dropout": 0.1, "targets": ["*.c_attn", "*.c_fc"]}}}
 FLOAT16 = {"precision": {"mixed_precision": "fp16"}}
@@ -28,13 +30,15 @@ EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 EXPERTS = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
            "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2,
            "router_aux_loss_coef": 0.01}
+FREE = {"name": "schedule_free_adamw"}
 KEYS = ("loss", "eval_loss", "grad_norm")
 # Of a mixture's ranks, and of those that divide sequences: what a job may have in addition.
 WITH_EXPERTS = [
     {"optimizer": {"param_groups": [{"match": "*norm*", "weight_decay": 0.0}]}, "training": {"ema": {"decay": 0.9}}},
     {"model_keys": {"freeze": ["*embed_tokens*", "model.layers.0.*"]}, "precision": {"param_dtype": "bf16"}},
     {"precision": {"mixed_precision": "fp16"}, "model_keys": {"lora": {"rank": 2, "targets": ["*.q_proj", "*.up_proj"]}}},
-    {"optimizer": {"name": "muon"}}, {"optimizer": {"name": "lamb"}}, {"optimizer": {"name": "adafactor"}}, {"optimizer": {"state_dtype": "8bit"}}]
+    {"optimizer": {"name": "muon"}}, {"optimizer": {"name": "lamb"}}, {"optimizer": {"name": "adafactor"}}, {"optimizer": {"state_dtype": "8bit"}},
+    {"optimizer": FREE, "training": EVALUATED}]
 
 
 def write_documents(folder):
@@ -144,6 +148,14 @@ class Shards(Axes):
                     optimizer={"norm_type": "inf", "clip_grad_norm": 0.1}, accumulation={"num_steps": 2, "sync_with_dataloader": False})
 
 
+    def test_schedule_free(self):
+        """Whose model is an average of which a rank has its part."""
+        for mesh in todays(({}, {"zero_stage": 1}, {"zero_stage": 2}, {"zero_stage": 3}), 4):
+            with self.subTest(**mesh):
+                self.go_on(self.beside(4 if mesh else 2, {"tp": 2, **mesh}, steps=10, replicas=2 if mesh else 1, config=self.STILL, training={**EVALUATED, "eval_interval": 5},
+                                       optimizer=FREE, checkpoint={"every": 5}))
+
+
 class Sequences(Axes):
     """Dropout draws what one process draws, of a rank's positions."""
 
@@ -185,6 +197,17 @@ class Sequences(Axes):
         self.beside(4, {**RING, "cp": 4}, batch=6, model="bert", config=BERT, data={"sequence_length": 16, "masking": {"mask_token": 256}},
                     accumulation={"normalize": "tokens"})
 
+    def test_ring_of_biases(self):
+        """T5's learnt bias of both directions, whose gradient is a sum over samples, and the mask of its decoder."""
+        self.go_on(self.beside(2, RING, model="t5", config=T5, data={"sequence_length": 32}, training=EVALUATED, checkpoint={"every": 10}))
+
+    def test_ring_of_padding(self):
+        """A bias of all ranks' keys, which is one for all queries and is not learnt; some samples are padding alone."""
+        corpus = b"".join(CORPUS[i:i + 60].ljust(120) for i in range(0, len(CORPUS), 60))
+        with unittest.mock.patch(f"{__name__}.CORPUS", corpus):
+            self.beside(2, RING, model="bert", config={**BERT, "pad_token_id": 32}, accumulation={"normalize": "tokens"},
+                        data={"sequence_length": 16, "masking": {"mask_token": 256}})
+
 
 class Experts(Axes):
     def test_sequences(self):
@@ -219,7 +242,7 @@ class Experts(Axes):
     def test_replicas(self):
         """Rows that no expert takes; the largest gradient. Every access is seen."""
         groups = {"model": "qwen_moe", "config": {**EXPERTS, "capacity_factor": 1.0}, "data": {"sequence_length": 16},
-                  "optimizer": {"norm_type": "inf", "clip_grad_norm": 0.1}}
+                  "optimizer": {"norm_type": 1, "clip_grad_norm": 0.1}}
         found = self.made("cuda", job_of(4, 2, 3, parallelism={"ep": 2}, **groups), watched=True)
         self.compare(found, self.made("cuda", job_of(4, 2, 3, **groups)), 1e-6, "replicas")
 

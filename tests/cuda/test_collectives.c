@@ -119,7 +119,8 @@ static void add_four(const void *at) {
     of->sum[i] = (p[i] + p[2 * of->step + i]) + (p[of->step + i] + p[3 * of->step + i]);
 }
 
-static void add_shards(float *sum, const float *shards, size_t count, size_t step) {
+void accel_add_shards(enum accel_axis axis, float *sum, const float *shards, size_t count, size_t step) {
+  require(axis == ACCEL_DP_SHARD, "the axis of the sum");
   const struct addition of = {sum, shards, count, step};
   standin_launch(accel_gpu_stream(ACCEL_TRAFFIC), "add_pieces", add_four, &of, sizeof of);
 }
@@ -137,9 +138,8 @@ static void by_tree(size_t shard_size, size_t last) {
   size_t all = 3 * shard_size + last, own = position < 3 ? shard_size : last;
   for (size_t i = 0; i < all; i++) host.whole[i] = in_place(rt_world()->rank, i);
   accel_gpu_write(arena->whole, host.whole, sizeof host.whole);
-  accel_gpu_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last, arena->exchange,
-                                         add_shards);
-  accel_gpu_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->exchange, add_shards);
+  accel_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last, arena->exchange);
+  accel_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->exchange);
   accel_wait_reductions(1);
   accel_gpu_copy(accel_gpu_stream(ACCEL_COMPUTE), arena->own + own, arena->own, own * sizeof(float));
   accel_wait_collectives();

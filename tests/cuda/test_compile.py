@@ -31,6 +31,7 @@ SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1",
 # What no such job has.
 MORE = [("gru", ["optimizer.name=adalomo"]), ("table", ["optimizer.name=lomo", "optimizer.weight_decay=0"]),
         ("resnet", ["devices.convolution=own", "precision.mixed_precision=fp16"])]
+MORE += [("t5", ["devices.per_node=2", "parallelism.cp=2", "parallelism.cp_comm=ring", "precision.mixed_precision=bf16"])]
 MORE += [("gpt2", [*SMALL, *more]) for more in (
     ["devices.per_node=2", "parallelism.ddp.comm_hook=power_sgd", "parallelism.ddp.comm_wrapper=bf16"],
     ["devices.per_node=2", "parallelism.ddp.comm_hook=batched_power_sgd", "accumulation.num_steps=2"],

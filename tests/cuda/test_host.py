@@ -84,6 +84,20 @@ class Ended(unittest.TestCase):
         for name, value in trainer.weights().items():
             self.assertTrue((value == weights[name]).all(), name)
 
+    def test_best_model_of_averages(self):
+        """A run leaves the model of its best evaluation, which schedule_free_adamw has beside the weights: as evaluated by the run that ends there."""
+        training = {"seed": 3, "eval_interval": 1, "eval_iters": 1}
+        optimizer = {"name": "schedule_free_adamw", "lr": 0.3}
+        left = {}
+        for steps, rule in ((3, {"early_stopping": {"patience": 2, "threshold": 100, "restore_best": True}}), (1, {})):
+            trainer = HostTrainer(job(optimizer=optimizer, training={**training, "steps": steps, **rule}), objects())
+            write_data(trainer.folder, 1)
+            trainer.build()
+            trainer.run()
+            left[steps] = trainer.weights()
+        for name, value in left[1].items():
+            self.assertTrue((value == left[3][name]).all(), name)
+
 
 class Keys(unittest.TestCase):
     def text(self, **groups):

@@ -8,6 +8,7 @@ import unittest
 
 import numpy as np
 from host import HostTrainer, Trainer, objects, without
+from harness import load_file  # tests/program
 from test_training import MODELS, TEXT, write_data
 
 GPT = {"n_layer": 3, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
@@ -30,12 +31,27 @@ def stage(number, **more):
 
 BF16 = {"precision": {"mixed_precision": "bf16"}}
 LARGEST = {"optimizer": {**GROUPS, "norm_type": "inf"}}
+AVERAGED = {"training": {"steps": 4, "seed": 3, "eval_interval": 2, "eval_iters": "all", "ema": {"decay": 0.9, "evaluate": True}}}
+FREE = {"optimizer": {**GROUPS, "name": "schedule_free_adamw"}, "training": {"steps": 4, "seed": 3, "eval_interval": 2, "eval_iters": "all"}}
+TOGETHER = {"activation_checkpointing": "every", "checkpoint_every": 2}
 # What ranks do, against what one process does. The suite runs the first two; --all: all (ninja soak).
 CASES = {
     "states": (job(3, parallelism=stage(1), **LARGEST), LARGEST),
-    "gradients_with_replicas": (job(4, 2, parallelism=stage(2, dp_shard=2)), {}),
+    "gradients_with_replicas": (job(4, 2, parallelism=stage(2, dp_shard=2), **AVERAGED), AVERAGED),
+    "groups_of_layers": (job(2, 2, parallelism=stage(3), memory=TOGETHER, **AVERAGED), AVERAGED),
+    "groups_of_layers_on_host": (job(2, 2, parallelism=stage(3, offload={"optimizer": "cpu", "param": "cpu"}), memory=TOGETHER, **AVERAGED), AVERAGED),
     "states_in_bf16": (job(2, parallelism=stage(1), **BF16), BF16),
     "weights_with_replicas_in_bf16": (job(4, 2, parallelism=stage(3, dp_shard=2), **BF16), BF16),
+    "averages_of_states": (job(2, 2, parallelism=stage(1), **AVERAGED), AVERAGED),
+    "averages_of_weights": (job(2, 2, parallelism=stage(3), **AVERAGED), AVERAGED),
+    "averages_on_host": (job(2, 2, parallelism=stage(3, offload={"optimizer": "cpu", "param": "cpu"}), **AVERAGED), AVERAGED),
+    "averages_in_bf16": (job(2, parallelism=stage(1), **AVERAGED, **BF16), {**AVERAGED, **BF16}),
+    "averages_of_weights_in_bf16": (job(2, parallelism=stage(3), **AVERAGED, **BF16), {**AVERAGED, **BF16}),
+    "model_of_averages": (job(4, 2, parallelism=stage(2, dp_shard=2), **FREE), FREE),
+    "model_of_averages_of_states": (job(2, parallelism=stage(1), **FREE), FREE),
+    "model_of_averages_of_weights": (job(2, 2, parallelism=stage(3), **FREE), FREE),
+    "model_of_averages_in_bf16": (job(2, parallelism=stage(2), **FREE, **BF16), {**FREE, **BF16}),
+    "model_of_averages_of_weights_in_bf16": (job(2, parallelism=stage(3), **FREE, **BF16), {**FREE, **BF16}),
     "wire": (job(2, parallelism={"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "bf16"}}), {}),
     "wire_fp16": (job(2, parallelism={"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "fp16"}}), {}),
 }
@@ -49,8 +65,12 @@ class Sharded(unittest.TestCase):
         key = json.dumps(special, sort_keys=True)
         if key not in self.ALONE:
             trainer = self.built(Trainer(json.loads(json.dumps(job(1, **special)))))
-            self.ALONE[key] = trainer.run(), trainer.weights()
+            self.ALONE[key] = trainer.run(), trainer.weights(), self.averages(trainer)
         return self.ALONE[key]
+
+    def averages(self, trainer):
+        path = trainer.folder / "run" / "ema.safetensors"
+        return load_file(path) if path.exists() else {}
 
     def built(self, trainer):
         write_data(trainer.folder, 1)
@@ -71,17 +91,17 @@ class Sharded(unittest.TestCase):
             trainer.run("--project-dir", call)
 
     def check(self, trainer, special):
-        lines, weights = self.alone(special)
+        lines, weights, averages = self.alone(special)
         rough = "precision" in special or "comm_hook" in trainer.job["parallelism"].get("ddp", {})
         for one, other in zip(lines, trainer.run(), strict=True):
             for key in ("loss", "grad_norm", "eval_loss"):
                 if key in one:
                     np.testing.assert_allclose(other[key], one[key], rtol=2e-2 if rough else 3e-5, err_msg=key)
-        found = trainer.weights()
-        self.assertEqual(found.keys(), weights.keys())
-        for key in weights:
-            away = np.abs(found[key].astype(np.float64) - weights[key])
-            self.assertLess(float(away.mean()), (0.2 if rough else 0.01) * GROUPS["lr"], key)
+        for found, wanted in ((trainer.weights(), weights), (self.averages(trainer), averages)):
+            self.assertEqual(found.keys(), wanted.keys())
+            for key in wanted:
+                away = np.abs(found[key].astype(np.float64) - wanted[key])
+                self.assertLess(float(away.mean()), (0.2 if rough else 0.01) * GROUPS["lr"], key)
 
     def test_weights(self):
         """Ranks that divide weights too, and resume from a checkpoint to which each wrote its part; the same without what

@@ -14,7 +14,7 @@ from host import HostTrainer, Trainer, objects
 from test_axes import EXPERTS, Axes
 
 from ranks import CORPUS, job_of, trained  # tests/parallel; isort: skip
-from rotation import is_todays, rotating  # tests/program; isort: skip
+from rotation import is_todays, rotating, todays  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
 STILL = {**CONFIG, "dropout": 0.0}
@@ -119,6 +119,10 @@ class Stages(Axes):
     def test_encoder_and_decoder(self):
         self.stages(2, {}, model="t5", config=T5, data={"sequence_length": 12})
 
+    def test_chunks_of_an_encoder_and_a_decoder(self):
+        """The encoder is of several stages, the last of which makes what it gives."""
+        self.stages(2, CHUNKS, model="t5", config={**T5, "num_layers": 3}, data={"sequence_length": 12})
+
     def test_experts(self):
         """All ranks of a stage have all of them."""
         self.stages(2, {}, model="qwen_moe", config={**EXPERTS, "num_hidden_layers": 4}, data={"sequence_length": 16})
@@ -167,6 +171,13 @@ class Stages(Axes):
                 with self.subTest(**mesh):
                     trainer = self.stages(4, mesh, replicas=replicas, config=STILL, training={}, optimizer={"norm_type": "inf", "clip_grad_norm": 0.01})
                     self.assertRegex(trainer.command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
+
+    def test_schedule_free(self):
+        """Whose model is an average of which a stage has its part."""
+        for mesh in todays(({}, {"zero_stage": 1}, {"zero_stage": 2}, {"zero_stage": 3}), 4):
+            with self.subTest(**mesh):
+                trainer = self.stages(4 if mesh else 2, mesh, replicas=2 if mesh else 1, config=STILL, training=EVALUATED, optimizer={"name": "schedule_free_adamw"})
+                self.assertRegex(trainer.command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
 
     def test_optimizers(self):
         """Of parameters that are updated as a whole, by matmuls, in blocks of codes and by chance, a stage has its own."""

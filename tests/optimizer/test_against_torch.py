@@ -264,6 +264,12 @@ class RuleAlone(unittest.TestCase):
                 self.check(name, lambda p: torch.nn.utils.clip_grad_norm_(p, 0.3, norm_type=float("inf")),
                            clip_grad_norm=0.3, norm_type="inf")
 
+    def test_clip_by_sum(self):
+        for name in ("sgd_momentum", "rmsprop"):
+            with self.subTest(name):
+                self.check(name, lambda p: torch.nn.utils.clip_grad_norm_(p, 0.3, norm_type=1.0),
+                           clip_grad_norm=0.3, norm_type=1)
+
     def test_clip_by_value(self):
         for name in ("sgd", "sgd_decay", "adam", "lion"):
             with self.subTest(name):

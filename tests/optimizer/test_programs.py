@@ -52,6 +52,7 @@ JOBS |= {
     "groups_clip_by_value": {"optimizer": {"name": "sgd", "clip_grad_value": 1, "param_groups": GROUPS}},
 }
 JOBS |= {
+    "clip_by_sum": {"optimizer": {"clip_grad_norm": 0.12345678, "norm_type": 1}},
     "clip_by_largest": {"optimizer": {"clip_grad_norm": 0.12345678, "norm_type": "inf"}},
     "clip_by_value": {"optimizer": {"clip_grad_value": 1.23456789e-5}},
     "clip_by_value_coupled": {"optimizer": {"name": "sgd", "clip_grad_value": 1.23456789e-5, "weight_decay": 1.23456789e-5}},

@@ -4,7 +4,9 @@ usage: meshes.py [--accept]          prints the page, or writes it
        meshes.py --run [--only PATTERN] [--part K/N] [MODEL...]
                                      runs each mesh that it takes for 20 steps compared with one process with the same samples a step;
                                      PATTERN is a regular expression in "MODEL: KIND of N x KIND of N"; part K of N (0 to N - 1) has the
-                                     meshes whose text's CRC-32 leaves K; --part today/N is chosen by SEED; JOBS=N at a time (2)"""
+                                     meshes whose text's CRC-32 leaves K; --part today/N is chosen by SEED; JOBS=N at a time (2)
+       meshes.py --audit [--only PATTERN] [--part K/N] [MODEL...]
+                                     accel-gen audit of the CUDA program of each mesh that it takes, with an evaluation: all claims hold"""
 
 import argparse
 import collections
@@ -19,7 +21,7 @@ import sys
 import tempfile
 import zlib
 
-from ranks import CORPUS, FAST, GENERATOR, TREE, Ranks, job_of, relative
+from ranks import CORPUS, GENERATOR, STEADY, TREE, Ranks, job_of, relative
 
 PAGE = TREE / "docs" / "meshes.md"
 STEPS, SAMPLES = 20, 8  # of a micro-batch
@@ -154,8 +156,9 @@ to the generator for four small models. [Dividing a model](model-parallelism.md)
 
 `tests/parallel/meshes.py --accept` regenerates this page, and `tests/parallel/test_mesh_page.py` compares it with the
 generator. `tests/parallel/meshes.py --run` runs every mesh that is taken for 20 steps, and compares losses, norms and
-weights with those of one process. With `--part K/N` it runs one of N parts, which have the same meshes each time; each
-round of `ninja soak` runs one of 64.
+weights with those of one process. `--audit` instead proves the claims of [accel-gen audit](audit.md) about the CUDA
+program of each, which takes no GPU. With `--part K/N` both take one of N parts, which have the same meshes each time;
+each round of `ninja soak` takes one of 64.
 
 """
 
@@ -209,14 +212,14 @@ class Beside:
     @staticmethod
     def trained(model):
         trainer = Ranks(1, job(model, ()))
-        trainer.build(CFLAGS=FAST)
+        trainer.build(CFLAGS=STEADY)
         return trainer.run(), trainer.weights()
 
     def differs(self, model, mesh):
         """What is not as in one process; None where all is."""
         lines, weights = self.one(model)
         trainer = Ranks(ranks_of(mesh), job(model, mesh))
-        trainer.build(CFLAGS=FAST)
+        trainer.build(CFLAGS=STEADY)
         for line, want in zip(trainer.run(), lines, strict=True):
             if not abs(line["loss"] / want["loss"] - 1) < 1e-6:
                 return f"loss of step {line['step']}: {line['loss']}, {want['loss']} of one process"
@@ -227,15 +230,29 @@ class Beside:
         return f"{worst} is {far[worst]:.1e} away" if not far[worst] < 1e-3 else None
 
 
-def run(models, pattern, part):
+def unproved(model, mesh):
+    """What the audit of the mesh's CUDA program cannot prove; None where all claims hold, or where CUDA programs do not take the mesh."""
+    groups = job(model, mesh)
+    groups["devices"]["kind"] = "cuda"
+    groups["training"].update(eval_interval=STEPS // 2, eval_iters="all")
+    trainer = Ranks(ranks_of(mesh), groups)
+    if subprocess.run([GENERATOR, trainer.path, "-o", trainer.folder / "trainer.c"], capture_output=True).returncode == 2:
+        return None
+    result = subprocess.run([GENERATOR, "audit", "trainer.c"], cwd=trainer.folder, capture_output=True, text=True)
+    lines = [line.strip() for line in result.stdout.splitlines() if not line.startswith("  holds")]
+    return None if result.returncode == 0 else "\n".join([*lines, result.stderr])
+
+
+def run(models, pattern, part, check, good):
+    """Checks each mesh that is taken: `check` gives what is wrong."""
     asked = [(model, mesh) for model in models for mesh in meshes() if is_of_part(part, model, mesh)]
     why = refusals([each for each in asked if re.search(pattern, text_of(*each))])
     taken = [asked for asked, said in why.items() if said is None]
-    beside, failed = Beside(), 0
+    failed = 0
 
     def one(asked):
         try:
-            return asked, beside.differs(*asked)
+            return asked, check(*asked)
         except (AssertionError, subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
             return asked, str(error)
 
@@ -243,7 +260,7 @@ def run(models, pattern, part):
         for (model, mesh), said in pool.map(one, taken):
             failed += said is not None
             print(f"{'ok  ' if said is None else 'FAIL'} {text_of(model, mesh)}{'' if said is None else ': ' + said}", flush=True)
-    print(f"part {part[0]} of {part[1]}: {len(taken)} meshes run, {len(taken) - failed} as one process, {failed} not; "
+    print(f"part {part[0]} of {part[1]}: {len(taken)} meshes, {len(taken) - failed} {good}, {failed} not; "
           f"{len(why) - len(taken)} of {len(why)} refused")
     return 1 if failed else 0
 
@@ -252,12 +269,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--accept", action="store_true")
     parser.add_argument("--run", action="store_true")
+    parser.add_argument("--audit", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--part", type=part_named, default=(0, 1))
     parser.add_argument("models", nargs="*", choices=[[], *MODELS], default=[])
     words = parser.parse_args()
-    if words.run:
-        return run(words.models or list(MODELS), words.only, words.part)
+    if words.run or words.audit:
+        check, good = (Beside().differs, "as one process") if words.run else (unproved, "proved")
+        return run(words.models or list(MODELS), words.only, words.part, check, good)
     if words.accept:
         PAGE.write_text(page())
     else:

@@ -13,7 +13,7 @@ import unittest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
-from harness import FAST, GENERATOR, QUICK, MODELS, Trainer, load_file, relative, save_file  # noqa: E402
+from harness import FAST, GENERATOR, QUICK, MODELS, STEADY, Trainer, load_file, relative, save_file  # noqa: E402
 
 # As root in a container, on few processors, without a network or a driver of OpenCL that would take mpirun's signals.
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -45,23 +45,34 @@ def wait_for(is_so, what, detail=str):
         time.sleep(0.1)
 
 
-def free_ports(count):
-    """Ports for whoever listens with SO_REUSEADDR, as servers do: nothing listens at them, and as they are bound here, the
-    system gives them to nobody by itself while this process runs. They are bound at all addresses, as launchers listen at all:
-    a connection of any of them may have taken the port."""
+def hold(port):
+    """Binds a port, 0: any, for as long as this process runs; fails where another has it. Bound at all addresses, as launchers listen at
+    all: a connection of any of them may have taken the port. Who listens with SO_REUSEADDR, as servers do, can do so at it."""
     family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
-    holders = [socket.socket(family) for _ in range(count)]
-    for holder in holders:
-        if family == socket.AF_INET6:
-            holder.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("", 0))
-    HELD.extend(holders)
-    return [holder.getsockname()[1] for holder in holders]
+    holder = socket.socket(family)
+    if family == socket.AF_INET6:
+        holder.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("", port))
+    HELD.append(holder)
+    return holder.getsockname()[1]
 
 
-def free_port():
-    return free_ports(1)[0]
+def free_ports(count):
+    """Ports at which nothing listens, and which the system gives to nobody by itself while this process runs."""
+    return [hold(0) for _ in range(count)]
+
+
+def free_port(followed=False):
+    """Such a port; `followed`: the next one is free, too, which launch takes under torchrun."""
+    while True:
+        port = hold(0)
+        try:
+            if followed:
+                hold(port + 1)
+            return port
+        except (OSError, OverflowError):
+            pass
 
 
 def job_of(ranks, batch, steps, model="gpt2", config=None, model_keys=None, **groups):
@@ -177,6 +188,8 @@ def trained(ranks, job, *flags, **environment):
 class ComparedWithOne(unittest.TestCase):
     """Ranks against one process that takes their batches as one; those that divide tensors or sequences have one batch."""
 
+    ROUNDING = ()  # endings of weights that only rounding changes: softmax ignores a bias of all keys
+
     @classmethod
     def setUpClass(cls):
         cls.known = {}
@@ -191,7 +204,7 @@ class ComparedWithOne(unittest.TestCase):
     def check(self, ranks, batch, steps=50, tolerance=1e-6, **groups):
         several, lines = trained(ranks, job_of(ranks, batch, steps, **groups))
         mesh = groups.get("parallelism", {})
-        same = math.prod(mesh.get(axis, 1) for axis in ("tp", "cp", "sp"))  # ranks that take the same batches
+        same = math.prod(mesh.get(axis, 1) for axis in ("tp", "cp", "sp", "pp"))  # ranks that take the same batches
         one, wanted = self.one(ranks // same * batch, steps, **groups)
         self.assertTrue(lines)  # as many as one process has: fewer than steps where early stopping ends both
         self.compare(several, lines, one, wanted, tolerance)
@@ -210,7 +223,8 @@ class ComparedWithOne(unittest.TestCase):
         after = one.weights()
         self.assertEqual(sorted(after), sorted(several.weights()))
         for name, value in several.weights().items():
-            self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
+            if not name.endswith(self.ROUNDING):
+                self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
 
 
 __all__ = ["ComparedWithOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "PATIENCE", "QUICK", "Ranks", "Running", "TREE", "errors", "free_port",

@@ -51,6 +51,9 @@ print(back, least)
 """
 
 
+REPORTS = ("metrics.jsonl", "run.json", "README.md")  # the main process writes them alone
+
+
 class Links(unittest.TestCase):
     """What the switch does to links, so that the other tests are about what they say."""
 
@@ -221,7 +224,7 @@ class EachNode(unittest.TestCase):
 
     def files(self, host):
         run = self.folder / f"host{host}" / "run"
-        return {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("*") if path.is_file() and path.name != "metrics.jsonl"}
+        return {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("*") if path.is_file() and path.name not in REPORTS}
 
     def refused(self, message, program="apart.sh"):
         result = self.run_ranks(program)
@@ -235,7 +238,8 @@ class EachNode(unittest.TestCase):
         self.assertIn("model.safetensors", saved)
         self.assertIn("checkpoints/checkpoint_3/optimizer.safetensors", saved)
         self.assertEqual(saved, self.files(1))
-        self.assertEqual([(self.folder / f"host{host}" / "run" / "metrics.jsonl").exists() for host in (0, 1)], [True, False])
+        for name in REPORTS:
+            self.assertEqual([(self.folder / f"host{host}" / "run" / name).exists() for host in (0, 1)], [True, False])
         # The newest that both have is the third one; what follows gets a number of its own.
         shutil.rmtree(checkpoints / "checkpoint_3")
         shutil.rmtree(self.folder / "host0" / "run" / "checkpoints" / "checkpoint_1")

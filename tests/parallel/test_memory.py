@@ -10,7 +10,7 @@ import unittest
 
 from ranks import MPI, Ranks, job_of
 from harness import STEADY  # tests/program; isort: skip
-from rotation import todays  # tests/program; isort: skip
+from rotation import rotating, todays  # tests/program; isort: skip
 
 MIB = 1 << 20
 LAYERS = 24
@@ -24,7 +24,7 @@ open("peak." + os.environ["OMPI_COMM_WORLD_RANK"], "w").write(str(usage.ru_maxrs
 sys.exit(os.waitstatus_to_exitcode(status))
 """
 NAMES = 2048 * 12  # bytes that a layer's names take in the lists of tensors, of which the plan says nothing: tests/program/test_figures.py
-# Schedules x what ranks of a stage shard x with tensors, which they divide too: two of them a day.
+# Schedules x what ranks of a stage shard x with tensors, which they divide too: two of them a day that has these.
 SHARDED = [(schedule, zero_stage, mesh) for mesh in ({}, {"tp": 2}) for zero_stage in (1, 2, 3) for schedule in ("1f1b", "interleaved", "zero_bubble")]
 # What a stage has is in many parts of the arena, each of which ends with a page: here none of 2 MiB (PR_SET_THP_DISABLE).
 SMALL_PAGES = "import ctypes; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)"
@@ -33,9 +33,10 @@ SMALL_PAGES = "import ctypes; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)"
 class Memory(unittest.TestCase):
     def trainer(self, layers, **parallelism):
         # With both divisions a rank's part of a layer is about as large, next to what each layer takes whatever its size.
+        averaged = {"eval_interval": 1, "eval_iters": 2, "ema": {"decay": 0.9, "evaluate": True}} if parallelism.pop("averages", False) else {}
         ranks, width = (4, 192) if len(parallelism) > 1 else (2, 128)
         config = {"n_layer": layers, "n_head": 2, "n_embd": width, "vocab_size": 256, "block_size": 32}
-        trainer = Ranks(ranks, job_of(ranks, 2, 3, config=config, parallelism=parallelism))
+        trainer = Ranks(ranks, job_of(ranks, 2, 3, config=config, parallelism=parallelism, training=averaged))
         trainer.build(CFLAGS=STEADY)
         return trainer
 
@@ -61,6 +62,11 @@ class Memory(unittest.TestCase):
         """With what MPI keeps from sending layers to rank 0, which saves them."""
         self.check(self.constants(3, zero_stage=3), {"zero_stage": 3})
 
+    def test_peak_of_averages(self):
+        """Which ranks exchange to evaluate them, and then the weights again where each has all of these."""
+        for zero_stage, layers in todays([(1, 1), (3, 3)], 1):
+            self.check(self.constants(layers, zero_stage=zero_stage, averages=True), {"zero_stage": zero_stage, "averages": True})
+
     def test_peak_of_split_tensors(self):
         """Of which ranks have shards."""
         self.check(self.constants(1, tp=2, zero_stage=2), {"tp": 2, "zero_stage": 2})
@@ -73,7 +79,7 @@ class Memory(unittest.TestCase):
         trainer = Ranks(ranks, job_of(ranks, batch, 2, config=config, parallelism={"pp": stages, **mesh},
                                       accumulation={"num_steps": micro_batches, "sync_with_dataloader": False}))
         trainer.build(CFLAGS=STEADY)
-        planned = [sum(stage[name] for name in ("weights", "gradients", "optimizer", "activations", "shared"))
+        planned = [sum(stage[name] for name in ("weights", "gradients", "optimizer", "averages", "activations", "shared"))
                    for stage in trainer.plan()["pipeline"]["stages"]]
         return trainer, [planned[rank // tensors % stages] for rank in range(ranks)]
 
@@ -133,6 +139,8 @@ class Memory(unittest.TestCase):
                       f"by rank {rank}, {100 * (taken[rank] / wanted - 1):+.2f} %")
                 self.assertLess(abs(taken[rank] - wanted), most[rank], f"{parallelism}, rank {rank}")
 
+
+load_tests = rotating(2)
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,11 +5,14 @@ day; CASES=all runs all."""
 import json
 import math
 import os
+import pathlib
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 import numpy as np
-from ranks import FAST, GENERATOR, MPI, ComparedWithOne, Ranks, job_of, json_lines, load_file, relative, trained
+from ranks import FAST, GENERATOR, MODELS, MPI, ComparedWithOne, Ranks, job_of, json_lines, load_file, relative, trained
 from rotation import rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
@@ -175,7 +178,7 @@ class Pipeline(ComparedWithOne):
 
     def test_the_largest_gradient_of_divided_matrices(self):
         for mesh in ({"tp": 2}, {"tp": 2, "zero_stage": 2}):
-            self.compared(8, 2, mesh=mesh, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1})
+            self.compared(8, 2, mesh=mesh, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": 1, "clip_grad_norm": 0.1})
 
     def test_best_weights(self):
         """Evaluations end the run, and leave the weights of the best one."""
@@ -203,6 +206,25 @@ class Pipeline(ComparedWithOne):
         split = {"megatron": {"pipeline_model_parallel_split_rank": 1}}
         stages = self.compared(3, 3, schedule="zero_bubble", mesh=split, **groups).plan()["pipeline"]["stages"]
         self.assertEqual([stage["layers"] for stage in stages], [3, 1, 1])
+
+    def test_values_that_come_back_to_a_rank(self):
+        """What the first stage makes and all layers use comes to a rank with several stages once, and so does an encoder's result: nothing
+        is received where something may still be sent from."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="accel-test-"))
+        self.addCleanup(shutil.rmtree, folder)
+        text = (MODELS / "gpt2.c").read_text()
+        loop = "x = block(nth(s, \"h\", i), x, c);\n"
+        self.assertEqual(text.count(loop), 1)
+        text = text.replace("/* tokens [B][T] to logits", "static tensor fed(scope s, tensor x, tensor first, struct config c) {\n"
+                            "  return add(block(s, x, c), first);\n}\n\n/* tokens [B][T] to logits", 1)
+        text = text.replace(loop, 'x = fed(nth(s, "h", i), x, first, c);\n').replace("  for (int i = 0; i < c.n_layer", "  tensor first = x;\n  for (int i = 0; i < c.n_layer", 1)
+        (folder / "fed.c").write_text(text)
+        deep = {"config": {**CONFIG, "n_layer": 4}, "model": str(folder / "fed")}
+        pairs = ((2, deep), (4, {"model": "t5", "config": {**T5, "num_layers": 5, "num_decoder_layers": 5}, "data": {"sequence_length": 16}}))
+        for ranks, groups in pairs:
+            several = self.compared(ranks, ranks, each=1, **groups)
+            several.generate()
+            self.assertRegex(several.command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
 
     def test_in_bf16(self):
         """Weights, too; recomputed layers end within a stage, and the evaluation is that of averages."""
@@ -250,6 +272,22 @@ class Pipeline(ComparedWithOne):
         """And the norm that is the largest gradient; the backward gives the loss."""
         self.compared(2, 2, memory={"cross_entropy_chunk": 7}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1,
                                      "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
+
+
+class Received(unittest.TestCase):
+    """A stage receives what its layers take where they take it: it has no copy of it."""
+
+    def test_plan(self):
+        """Layers that are computed again keep their inputs alone: of two layers two, and what the stage gives."""
+        for schedule in ("1f1b", "gpipe", "zero_bubble"):
+            config = {"n_layer": 8, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
+            memory = {"activation_checkpointing": "all"} if schedule != "zero_bubble" else {}
+            trainer = Ranks(4, job_of(4, 2, 5, config=config, accumulation=STEPS, parallelism={"pp": 4, "pp_schedule": schedule}, memory=memory))
+            text = trainer.generate()
+            self.assertNotRegex(text, r"accel_(receive|take)\([^;]*\);\n *copy_")
+            stage = trainer.plan()["pipeline"]["stages"][1]
+            if memory:
+                self.assertEqual(stage["activations"], stage["micro_batches"] * 3 * 2 * 8 * 16 * 4)
 
 
 class Files(unittest.TestCase):

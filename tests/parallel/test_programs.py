@@ -37,7 +37,7 @@ CASES = {
     "topology_at_once": {"parallelism": {"reproducible": "topology"}, "training": ALL},
     "states": {"parallelism": {"zero_stage": 1, "dp_shard": 2}, "accumulation": {"num_steps": 2}, "training": ALL},
     "states_in_bf16": {"parallelism": {"zero_stage": 1}, "precision": {"mixed_precision": "bf16"},
-                       "optimizer": {"state_dtype": "bf16", "norm_type": "inf"}, "training": {"on_nonfinite": "skip"}},
+                       "optimizer": {"state_dtype": "bf16", "norm_type": 1}, "training": {"on_nonfinite": "skip"}},
     "states_in_groups": {"parallelism": {"zero_stage": 1}, "accumulation": TOKENS,
                          "optimizer": {"param_groups": [{"match": "*.bias", "weight_decay": 0}]}},
     "factors": {"parallelism": {"ddp": {"comm_hook": "power_sgd", "comm_state_option": {
@@ -69,13 +69,14 @@ CASES = {
     "pipeline_of_averages": {"config": LAYERS, "parallelism": {"pp": 2}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False},
                              "optimizer": {"name": "muon"}, "training": {**ALL, "ema": {"decay": 0.9, "evaluate": True}, "on_nonfinite": "skip"},
                              "memory": {"activation_checkpointing": "every", "checkpoint_every": 2}},
-    "gradients": {"config": LAYERS, "parallelism": {"zero_stage": 2, "dp_shard": 2}, "accumulation": {"num_steps": 2}},
-    "gradients_of_stages": {"config": LAYERS, "parallelism": {"pp": 2, "zero_stage": 2}, "accumulation": {"num_steps": 2, "sync_with_dataloader": False},
+    "gradients": {"config": LAYERS, "parallelism": {"zero_stage": 2, "dp_shard": 2}, "accumulation": {"num_steps": 2},
+                  "optimizer": {"state_dtype": "8bit"}, "memory": {"activation_checkpointing": "every", "checkpoint_every": 2}},
+    "gradients_of_stages": {"config": LAYERS, "training": {**ALL, "ema": {"decay": 0.9, "evaluate": True}}, "parallelism": {"pp": 2, "zero_stage": 2}, "accumulation": {"num_steps": 2, "sync_with_dataloader": False},
                             "optimizer": {"norm_type": "inf"}},
     "weights": {"config": LAYERS, "parallelism": {"fsdp": {"sharding_strategy": "full_shard", "min_num_params": 1000,
                                                            "transformer_cls_names_to_wrap": ["block"]}}, "accumulation": TOKENS,
                 "training": {"eval_interval": 2, "eval_iters": 3}},
-    "weights_in_bf16": {"config": LAYERS, "parallelism": {"zero_stage": 3, "dp_shard": 2},
+    "weights_in_bf16": {"config": LAYERS, "training": {**ALL, "ema": {"decay": 0.9, "evaluate": True}}, "parallelism": {"zero_stage": 3, "dp_shard": 2},
                         "precision": {"mixed_precision": "bf16"}, "optimizer": {"state_dtype": "bf16"},
                         "memory": {"activation_checkpointing": "all"}},
     "hooks": {"hooks": {"source": "hooks.c", **HOOKS}, "training": ALL, "checkpoint": {"every": 2}},
@@ -85,6 +86,17 @@ CASES = {
     "statistics": {**NORMED, "parallelism": {"sync_batch_norm": True, "zero_stage": 1, "dp_shard": 2}, "accumulation": {"num_steps": 2}},
     "statistics_in_bf16": {**NORMED, "parallelism": {"sync_batch_norm": True}, "precision": {"mixed_precision": "bf16"}},
     "skip": {"training": {"on_nonfinite": "skip"}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01}}},
+}
+
+ON_GPUS = {
+    # Batches of steps bring the factors that were drawn for them, and those of evaluations none.
+    "factors_drawn_of_stages": CASES["factors_drawn_of_stages"],
+    # Functions whose backward alone saves something, for what it defers.
+    "deferred_gradients": {"model": "qwen_moe", "config": {
+        "num_hidden_layers": 4, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8, "hidden_size": 24, "num_experts": 4,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 24, "vocab_size": 256, "router_aux_loss_coef": 0},
+        "data": {"sequence_length": 12}, "parallelism": {"pp": 2, "pp_schedule": "zero_bubble", "zero_stage": 2},
+        "accumulation": {"num_steps": 4, "sync_with_dataloader": False}},
 }
 
 
@@ -119,11 +131,12 @@ class Programs(unittest.TestCase):
                 trainer.generate()
                 self.check(trainer.folder / "trainer.c", compilers, format, flags)
 
-    def test_factors_of_gpus(self):
-        """Stages on GPUs whose batches bring the factors that were drawn for a step, and those of evaluations none."""
-        trainer = Ranks(4, job_of(4, 3, 4, **{**CASES["factors_drawn_of_stages"], "devices": {"kind": "cuda"}}))
-        self.assertLessEqual(max(map(len, trainer.generate().splitlines())), 120)
-        self.compile(trainer.folder / "trainer.c", ("gcc",), library_flags("--cflags"))
+    def test_on_gpus(self):
+        for name, groups in ON_GPUS.items():
+            with self.subTest(name):
+                trainer = Ranks(4, job_of(4, 3, 4, **groups, devices={"kind": "cuda"}))
+                self.assertLessEqual(max(map(len, trainer.generate().splitlines())), 120)
+                self.compile(trainer.folder / "trainer.c", ("gcc",), library_flags("--cflags"))
 
     def test_ranks_that_part_are_noticed(self):
         """All ranks run one text; where what they do together hangs on the rank, the audit says so."""

@@ -60,6 +60,16 @@ class Weights(ComparedWithOne):
         self.check(2, 6, tolerance=3e-4, parallelism=stage(3), config={**LAYERS, "dropout": 0.0},
                    precision={"mixed_precision": "bf16"}, memory={"activation_checkpointing": "all"}, optimizer=GROUPS)
 
+    def test_layers_that_run_again_together(self):
+        """They come and go together, the last one of five alone. Of a stage's four, three and one, whose slots begin again within a unit."""
+        for which, every, axes, layers in ((2, 2, {}, 5), (3, 2, {}, 5), (3, 3, {"pp": 2}, 8)):
+            with self.subTest(stage=which, **axes):
+                trainer, _ = self.check(2 * axes.get("pp", 1), 3, steps=20, parallelism=stage(which, **axes), config={**CONFIG, "n_layer": layers},
+                                        accumulation=ACCUMULATING, training={"eval_interval": 10, "eval_iters": "all"},
+                                        memory={"activation_checkpointing": "every", "checkpoint_every": every})
+                trainer.generate()
+                self.assertRegex(trainer.command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
+
 
 class Unreached(ComparedWithOne):
     """A parameter that no gradient reaches in layers that are held one at a time: a router's bias for the choice alone."""
@@ -103,13 +113,44 @@ class Ignored(ComparedWithOne):
             self.assertEqual(result.returncode, 2)
             self.assertIn(words, result.stderr)
 
-    def test_reasons(self):
-        """Layers that are one layer's weights."""
-        small = {"num_hidden_layers": 3, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8, "vocab_size": 256}
-        job = Ranks(2, job_of(2, 6, 10, "albert", {**small, "embedding_size": 4}, data={"sequence_length": 12}, parallelism={"zero_stage": 2}))
-        result = subprocess.run([GENERATOR, job.path, "-o", job.folder / "trainer.c"], capture_output=True, text=True)
-        self.assertEqual(result.returncode, 2)
-        self.assertIn("albert_layers.0.ffn.weight' gets those of several calls", result.stderr)
+
+class Shared(ComparedWithOne):
+    """ALBERT: all layers are one layer's weights, so ranks divide states alone, whatever else they were to divide."""
+
+    ROUNDING = ("key.bias",)
+    CONFIG = {"num_hidden_layers": 4, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8, "vocab_size": 256, "embedding_size": 4}
+
+    def compared(self, ranks, which, config, steps=2, **more):
+        return self.check(ranks, 12 // ranks, 10, model="albert", config={**self.CONFIG, **config}, data={"sequence_length": 12},
+                          parallelism=which, accumulation={"num_steps": steps}, **more)[0]
+
+    def test_layers(self):
+        evaluated = {"training": {"eval_interval": 5, "eval_iters": "all"}}
+        for ranks, which, config, steps in ((2, stage(2), {}, 1), (3, stage(3), {}, 2), (2, stage(3), {"num_hidden_groups": 2}, 2)):
+            with self.subTest(ranks=ranks, which=which, config=config, steps=steps):
+                trainer = self.compared(ranks, which, config, steps, **evaluated)
+                trainer.generate()
+                self.assertRegex(trainer.command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
+
+    def test_plan(self):
+        """What is planned is what stage 1 takes, and the reason."""
+        plans = []
+        for which in (1, 2, 3):
+            trainer = Ranks(2, job_of(2, 6, 10, model="albert", config=self.CONFIG, data={"sequence_length": 12}, parallelism=stage(which)))
+            plans.append(trainer.command("plan", "job.yaml"))
+        self.assertEqual(plans[1], plans[2])
+        self.assertRegex(plans[2], r"\nwhole +albert.encoder\S+ and the other parameters, .*: several calls share it")
+        self.assertEqual([line for line in plans[1].splitlines() if not line.startswith("whole ")], plans[0].splitlines())
+
+    def test_names(self):
+        """Functions and parameters that the model does not have are refused here, too."""
+        for key, name, words in (("transformer_cls_names_to_wrap", "blok", "calls no function 'blok' that has parameters"),
+                                 ("ignored_modules", "wpee.*", "matches the name of no parameter")):
+            which = {"fsdp": {"reshard_after_forward": True, key: [name]}}
+            job = Ranks(2, job_of(2, 6, 10, model="albert", config=self.CONFIG, data={"sequence_length": 12}, parallelism=which))
+            result = subprocess.run([GENERATOR, job.path, "-o", job.folder / "trainer.c"], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 2, key)
+            self.assertIn(words, result.stderr)
 
 
 if __name__ == "__main__":

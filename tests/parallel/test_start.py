@@ -243,7 +243,7 @@ class Convention(Started):
 
     def test_torchrun(self):
         result = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=3", "--no-python",
-                                 f"--master-port={free_port()}", *self.command], cwd=self.trainer.folder,
+                                 f"--master-port={free_port(followed=True)}", *self.command], cwd=self.trainer.folder,
                                 capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, **MPI})
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertEqual(len((self.trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()), 8)

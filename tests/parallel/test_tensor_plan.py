@@ -39,7 +39,7 @@ class Plans(Divided):
         kept = plan(("*.ln_?", "sequence_parallel"), ("ln_f", "sequence"), ("*.mlp.*", "replicate"))
         several = self.compared(2, 2, parallelism={"tp_plan": kept, "megatron": {"sequence_parallelism": True}})
         output = several.command("plan", "job.yaml")
-        self.assertIn("c_fc.weight, of matmul in gpt2.c:56: parallelism.tp_plan says so", output)
+        self.assertIn("c_fc.weight, of matmul in gpt2.c:58: parallelism.tp_plan says so", output)
         self.assertRegex(output, r"placement +tp: 7 of 28 parameters in parts")
 
 
@@ -64,7 +64,7 @@ class Refused(unittest.TestCase):
     def test_placements(self):
         """Each with what stands in the way, and where."""
         self.refused(["as 'rowwise'", "'layer_norm' would need a tensor whole that they shard", "write 'rowwise_split_input'"], ("*.c_fc", "rowwise"))
-        self.refused(["[32][96], as 'colwise'", "gpt2.c:38:14: note: 'slice'"], ("*.c_attn", "colwise"), ("*.attn.c_proj", "replicate"))
+        self.refused(["[32][96], as 'colwise'", "gpt2.c:40:14: note: 'slice'"], ("*.c_attn", "colwise"), ("*.attn.c_proj", "replicate"))
         self.refused(["'wte.weight', [256][32], as 'colwise'", "'embedding' would need"], ("wte", "colwise"))
         self.refused(["has all positions on each rank", "set parallelism.megatron.sequence_parallelism: true"], ("ln_f", "sequence"))
 

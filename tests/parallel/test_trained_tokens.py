@@ -1,11 +1,12 @@
 """Token files that say which tokens are trained on: a Llama's losses are those of transformers' with labels of -100 elsewhere, over
 ten steps, whatever makes samples, on one rank or several, and after a resume. Some samples have nothing to train on."""
 
+import subprocess
 import unittest
 
 import numpy as np
 import torch
-from ranks import MODELS, Ranks  # isort: skip
+from ranks import GENERATOR, MODELS, Ranks  # isort: skip
 from harness import TRAIN, Order, save_file  # tests/program; isort: skip
 from token_files import token_file
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -140,6 +141,26 @@ class TrainedTokens(unittest.TestCase):
         with self.assertRaises(AssertionError) as caught:
             trainer.run()
         self.assertIn("set accumulation.normalize: tokens in the job", str(caught.exception))
+
+    def test_model_that_looks_targets_up(self):
+        """T5's decoder reads its targets, and a table has no row for the number of those that are left out."""
+        sizes = {"num_layers": 1, "num_decoder_layers": 1, "num_heads": 2, "d_model": 8, "d_kv": 4, "d_ff": 8, "vocab_size": VOCABULARY}
+        data = {"train": {"path": "chats.tok", "format": "tokens"}, "batch_size": 2, "sequence_length": LENGTH, "eval_fraction": 0}
+        job = {"model": {"source": str(MODELS / "t5.c"), "config": sizes}, "data": data, "accumulation": dict(TOKENS),
+               "training": {"steps": 1, "seed": SEED}}
+        trainer = Ranks(1, job)
+        (trainer.folder / "chats.tok").write_bytes(token_file(self.documents, self.marks, VOCABULARY))
+        trainer.build()
+        trainer.generate()
+        self.assertIn(" 0 broken", trainer.command("audit", "trainer.c"))  # which fails where a claim cannot be decided
+        with self.assertRaises(AssertionError) as caught:
+            trainer.run()
+        self.assertIn("are trained on, and the loss of this job counts all", str(caught.exception))
+        data["packing"] = "documents"
+        trainer.write()
+        refused = subprocess.run([GENERATOR, "job.yaml", "-o", "none.c"], cwd=trainer.folder, capture_output=True, text=True)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("also looks 'targets' up in a table, which has no row for a target left out", refused.stderr)
 
 
 if __name__ == "__main__":

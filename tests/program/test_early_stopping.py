@@ -116,10 +116,10 @@ class EarlyStopping(unittest.TestCase):
         for flags in ((), ("--steps", str(STEPS + 5)), ("--resume", f"run/checkpoints/checkpoint_{end - 1}")):
             (trainer.folder / "run" / "model.safetensors").unlink()
             trainer.rows = trainer.run(*flags)
-            self.assertRegex(trainer.output, rf"step {end}\nnothing to train: 2 evaluations without improvement ended the run; .*\n$")
+            self.assertRegex(trainer.output, rf"step {end}\nnothing to train: 2 evaluations without improvement ended the run; .*\nfinished  0 steps in ")
             self.assertEqual(self.left(trainer), wanted, flags)
         trainer.run("--steps", str(end))
-        self.assertRegex(trainer.output, rf"step {end}\nnothing to train: all {end} steps are done; .*\n$")
+        self.assertRegex(trainer.output, rf"step {end}\nnothing to train: all {end} steps are done; .*\nfinished  0 steps in ")
 
     def test_patience_raised(self):
         """With a larger patience, a run that has ended becomes the one that had it from the start; with a smaller one

@@ -94,7 +94,7 @@ class Left(unittest.TestCase):
         """Every file that the run leaves, by its bytes; what checkpoints have is another matter."""
         files = [path for path in folder.rglob("*") if path.is_file() and "checkpoints" not in path.parts]
         return {str(path.relative_to(folder)): path.read_bytes() for path in files
-                if path.name != "metrics.jsonl" and not path.name.startswith("best")}
+                if path.name not in ("metrics.jsonl", "run.json") and not path.name.startswith("best")}
 
     def check_adapter(self):
         """What is merged is the base and the adapters that are saved next to it."""

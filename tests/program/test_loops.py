@@ -70,6 +70,14 @@ class Loops(unittest.TestCase):
         _, losses = run(source, {"looped": True}, precision={"mixed_precision": "bf16"})
         np.testing.assert_allclose(losses, wide, rtol=2e-4)
 
+    def test_groups_that_give_less_at_the_end(self):
+        """Sums of a router go through all layers, and nothing takes what the last group makes of them."""
+        config = {"num_hidden_layers": 8, "num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 16, "head_dim": 8, "vocab_size": 256,
+                  "moe_intermediate_size": 8, "num_experts": 4, "num_experts_per_tok": 2}
+        _, expected = run(MODELS / "qwen_moe.c", config)
+        _, losses = run(MODELS / "qwen_moe.c", config, memory={"activation_checkpointing": "every", "checkpoint_every": 3})
+        self.assertEqual(losses, expected)
+
     def test_loop_over_some_layers(self):
         looped, losses = run(OWN / "first_differs.c", {"looped": True})
         _, expected = run(OWN / "first_differs.c", {"looped": False})

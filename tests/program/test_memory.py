@@ -130,7 +130,7 @@ class Lending(unittest.TestCase):
         self.assertRegex(text, rf"block_forward\(&weights->h\[{'i' if apart > 1 else 0}\], .*&saved->block\b")
         self.assertRegex(text, rf"block_forward\(&weights->h\[i \+ {apart}\], .*&aliased->block_2\[i\],")
         audited = trainer.command("audit", "trainer.c", PKG_CONFIG_PATH=str(GENERATOR.parent))
-        self.assertIn("22 hold, 0 broken", audited)
+        self.assertIn("27 hold, 0 broken", audited)
         count = re.search(r"all_gradients\[(\d+)\];", text).group(1)
         self.assertIn(OVERLAID % count, text)
         separate = re.sub(r"static_assert\(sizeof\(struct (arena|aliased)\).*\n|.* char before_.*\n", "",

@@ -1,6 +1,7 @@
 """A profile measures the steps that torch.profiler.schedule would record, every kernel as often as the plan runs it, and changes
 nothing of what is trained; its trace is one that tools read. Without the group a program knows nothing of it."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -39,7 +40,7 @@ def recorded(options, steps):
 
 def rows(output):
     """The table: {part: (times, milliseconds)}."""
-    table = output[output.index("profile of"):].splitlines()[2:]
+    table = itertools.takewhile(lambda line: line.startswith(" "), output[output.index("profile of"):].splitlines()[2:])
     return {match[3]: (float(match[1]), float(match[2])) for match in map(ROW.fullmatch, table)}
 
 

@@ -8,11 +8,12 @@
 #include "gen/ir/region.h"
 #include "gen/plan/graph/decode_pass.h"
 #include "gen/plan/graph/weight_visitor.h"
+#include "gen/program/target.h"
 
 /* Positions that the beginning of a text is run over at once. */
 enum { WIDE = 32 };
 
-static const struct timeline whole = {.axis = AXIS_WHOLE}, mixed = {.axis = AXIS_MIXED};
+static const struct timeline whole = {.axis = AXIS_WHOLE}, mixed = {.axis = AXIS_MIXED}, once = {.axis = AXIS_ONCE};
 
 /* ---- Regions over fewer positions ---- */
 
@@ -24,7 +25,7 @@ static bool carries_alike(const struct call *call, struct timeline *timelines, c
   for (int i = 0; i < call->callee->inputs.count && call->count > 1; i++) {
     int result = call->carry[i];
     if (result < 0 || timelines[i].axis == AXIS_MIXED || same_timeline(results[result], timelines[i])) continue;
-    timelines[i] = mixed;
+    timelines[i] = timelines[i].axis == AXIS_WHOLE && results[result].axis == AXIS_ONCE ? once : mixed;
     alike = false;
   }
   return alike;
@@ -40,11 +41,11 @@ static void set_call(struct pass *pass, struct making *making, const struct node
   const struct form *form = form_of(pass, callee, timelines);
   while (!carries_alike(call, timelines, form->results)) form = form_of(pass, callee, timelines);
   int *results = arena_alloc(pass->arena, ((size_t)callee->results.count + 1) * sizeof *results);
-  for (int i = 0; i < callee->results.count; i++) results[i] = form->results[i].axis == AXIS_MIXED ? -1 : kept++;
+  for (int i = 0; i < callee->results.count; i++) results[i] = decode_leaves_out(pass, form->results[i]) ? -1 : kept++;
   struct value **inputs = arena_alloc(pass->arena, capacity * sizeof *inputs);
   int *carry = arena_alloc(pass->arena, capacity * sizeof *carry);
   for (int i = 0; i < callee->inputs.count; i++) {
-    if (timelines[i].axis == AXIS_MIXED) continue;
+    if (decode_leaves_out(pass, timelines[i])) continue;
     carry[n] = call->carry[i] < 0 ? -1 : results[call->carry[i]];
     inputs[n++] = pass->now[node->inputs[i]->id];
   }
@@ -57,8 +58,8 @@ static void set_call(struct pass *pass, struct making *making, const struct node
   made->call->callee = form->region;
   made->call->carry = carry;
   region_append(pass->graph, making->to, made);
-  decode_set_all(pass, node, mixed);
   for (int i = 0; i < callee->results.count; i++) {
+    decode_set(pass, node->outputs[i], NULL, form->results[i]);
     if (results[i] < 0) continue;
     const struct value *result = form->region->results.items[results[i]];
     struct value *output = node_output(pass->graph, made, result->shape, result->dtype);
@@ -80,7 +81,7 @@ static void begin(struct pass *pass, struct making *making, const struct region 
     const struct value *input = region->inputs.items[i];
     struct shape shape = input->shape;
     decode_set(pass, input, NULL, timelines[i]);
-    if (timelines[i].axis == AXIS_MIXED) continue;
+    if (decode_leaves_out(pass, timelines[i])) continue;
     int axis = timelines[i].axis == AXIS_SORTED && timelines[i].more >= 0 ? 0 : timelines[i].axis;
     if (axis >= 0) shape.dim[axis] = timeline_extent(timelines[i], pass->width);
     struct value *made = region_input(pass->graph, making->to, shape, input->dtype);
@@ -104,17 +105,29 @@ static bool uses(const struct region *region, const struct value *value) {
   return false;
 }
 
+static void forget(struct pass *pass, const struct value *value) {
+  pass->cuts[value->id] = pass->kept[value->id] = NULL;
+}
+
+/* A region is made once for each width: what is cut or kept belongs to the region that was made with it. */
+static void forget_made(struct pass *pass, const struct region *region) {
+  for (int i = 0; i < region->nodes.count; i++)
+    for (int k = 0; k < region->nodes.items[i]->n_outputs; k++) forget(pass, region->nodes.items[i]->outputs[k]);
+  for (int i = 0; i < region->inputs.count; i++) forget(pass, region->inputs.items[i]);
+  for (int i = 0; i < region->parameters.count; i++) {
+    const struct parameter *parameter = &region->parameters.items[i];
+    forget(pass, parameter->value);
+    if (parameter->bits16 != NULL) forget(pass, parameter->bits16);
+  }
+}
+
 static struct form *make_form(struct pass *pass, const struct region *region, const struct timeline *timelines) {
-  struct form form = {.of = region, .inputs = timelines, .width = pass->width};
+  struct form form = {.of = region, .inputs = timelines, .width = pass->width, .first = pass->first};
   struct making making = {.to = region_new(pass->arena, region->function, region->where, region->n_scopes)};
   making.to->name =
       pass->suffix == NULL ? region->name : arena_printf(pass->arena, "%s_%s", region->name, pass->suffix);
   begin(pass, &making, region, timelines);
-  for (int i = 0; i < region->nodes.count; i++)
-    for (int k = 0; k < region->nodes.items[i]->n_outputs; k++)
-      pass->cuts[region->nodes.items[i]->outputs[k]->id] = NULL;
-  for (int i = 0; i < region->inputs.count; i++) pass->cuts[region->inputs.items[i]->id] = NULL;
-  for (int i = 0; i < region->parameters.count; i++) pass->cuts[region->parameters.items[i].value->id] = NULL;
+  forget_made(pass, region);
   builder_enter(pass->builder, making.to);
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
@@ -127,7 +140,7 @@ static struct form *make_form(struct pass *pass, const struct region *region, co
   for (int i = 0; i < region->results.count; i++) {
     const struct value *result = region->results.items[i];
     form.results[i] = timeline_of(pass, result);
-    if (form.results[i].axis != AXIS_MIXED) ARENA_PUSH(pass->arena, making.to->results, pass->now[result->id]);
+    if (!decode_leaves_out(pass, form.results[i])) ARENA_PUSH(pass->arena, making.to->results, pass->now[result->id]);
   }
   name_values(pass->arena, making.to);
   graph_add(pass->graph, making.to);
@@ -138,7 +151,7 @@ static struct form *make_form(struct pass *pass, const struct region *region, co
 
 static bool is_form(const struct pass *pass, const struct form *form, const struct region *region,
                     const struct timeline *timelines) {
-  if (form->of != region || form->width != pass->width) return false;
+  if (form->of != region || form->width != pass->width || form->first != pass->first) return false;
   for (int i = 0; i < region->inputs.count; i++)
     if (!same_timeline(form->inputs[i], timelines[i])) return false;
   return true;
@@ -195,9 +208,13 @@ static bool caches_twice(struct program *program, const struct region *entry) {
 /* The entry over `width` positions; NULL where its logits mix them. */
 static const struct form *entry_over(struct pass *pass, const struct region *entry, int64_t width, const char *suffix) {
   const struct timeline along = {.axis = 1}; /* of tokens [1][positions], and of logits [1][positions][vocabulary] */
+  struct timeline *timelines = arena_alloc(pass->arena, (size_t)entry->inputs.count * sizeof *timelines);
+  timelines[0] = along;
+  for (int i = 1; i < entry->inputs.count; i++) timelines[i] = once;
   pass->width = width;
   pass->suffix = suffix;
-  const struct form *form = form_of(pass, entry, &along);
+  pass->first = suffix == NULL;
+  const struct form *form = form_of(pass, entry, timelines);
   return same_timeline(form->results[0], along) ? form : NULL;
 }
 
@@ -210,6 +227,28 @@ static const char *reason(const struct program *program, const struct pass *pass
                       pass->cause->where.line);
 }
 
+/* What a text is written from comes with its first positions alone, and programs of several ranks or on devices have
+ * not been run with it. */
+static bool check_source(const struct program *program, const char *recomputed, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  const struct location where = {.file = job->model.source};
+  if (program->graph->entry->inputs.count < 2) return true;
+  const char *name = program->graph->entry->inputs.items[1]->name;
+  if (recomputed != NULL) {
+    diag_error(diags, where, "a text from '%s' cannot be written token by token: %s", name, recomputed);
+    diag_help(diags, "let each position of 'predict' depend on earlier ones alone");
+  } else if (!program->target->is_host || job->devices.ranks > 1) {
+    diag_error(diags, where, "a text from '%s' is written by one process, on processors", name);
+    diag_help(diags, "set devices.kind: cpu, parallelism.tp: 1 and parallelism.pp: 1");
+  } else if (job->data.sequence_length < 2) {
+    diag_error(diags, where, "a text from '%s' has 1 token, and none can follow on the first", name);
+    diag_help(diags, "let data.inputs.labels have more");
+  } else {
+    return true;
+  }
+  return false;
+}
+
 bool plan_decoding(struct program *program, struct builder *builder, struct diagnostics *diags) {
   struct graph *graph = program->graph, before = *graph;
   struct region *entry = graph->entry;
@@ -219,6 +258,7 @@ bool plan_decoding(struct program *program, struct builder *builder, struct diag
   pass.timelines = arena_alloc(pass.arena, values * sizeof *pass.timelines);
   pass.now = arena_alloc(pass.arena, values * sizeof(struct value *));
   pass.cuts = arena_alloc(pass.arena, values * sizeof(struct value *));
+  pass.kept = arena_alloc(pass.arena, values * sizeof(struct value *));
   pass.cut_timelines = arena_alloc(pass.arena, values * sizeof *pass.cut_timelines);
   graph->regions = NULL;
   graph->n_regions = graph->regions_capacity = 0;
@@ -231,13 +271,15 @@ bool plan_decoding(struct program *program, struct builder *builder, struct diag
     graph->n_regions = before.n_regions;
     graph->regions_capacity = before.regions_capacity;
     program->decode.recomputed = reason(program, &pass, twice);
-    return true;
+    return check_source(program, program->decode.recomputed, diags);
   }
+  if (!check_source(program, NULL, diags)) return false;
   graph->n_regions = 0;
   collect(graph, wide->region);
   collect(graph, one->region);
   graph->entry = wide->region;
   program->entry.second_region = one->region;
+  program->decode.source = entry->inputs.count > 1 ? wide->region->inputs.items[1] : NULL;
   program->decode.partial = wide->partial;
   program->decode.endless = !pass.limited;
   return true;

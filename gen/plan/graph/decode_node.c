@@ -4,10 +4,14 @@
 #include "gen/ops/support/nodes.h"
 #include "gen/plan/graph/decode_pass.h"
 
-static const struct timeline whole = {.axis = AXIS_WHOLE}, mixed = {.axis = AXIS_MIXED};
+static const struct timeline whole = {.axis = AXIS_WHOLE}, mixed = {.axis = AXIS_MIXED}, once = {.axis = AXIS_ONCE};
 
 bool same_timeline(struct timeline a, struct timeline b) {
   return a.axis == b.axis && a.before == b.before && a.more == b.more && a.order == b.order;
+}
+
+bool decode_leaves_out(const struct pass *pass, struct timeline timeline) {
+  return timeline.axis == AXIS_MIXED || (timeline.axis == AXIS_ONCE && !pass->first);
 }
 
 int64_t timeline_extent(struct timeline timeline, int64_t width) {
@@ -15,7 +19,8 @@ int64_t timeline_extent(struct timeline timeline, int64_t width) {
 }
 
 struct timeline timeline_of(const struct pass *pass, const struct value *value) {
-  return pass->timelines[value->id];
+  const struct timeline timeline = pass->timelines[value->id];
+  return pass->moving && timeline.axis == AXIS_ONCE ? whole : timeline;
 }
 
 /* The node over other inputs, whose current positions are in output 0 as `timeline` says. Its results have the types
@@ -46,7 +51,7 @@ static struct value *cut_producer(struct pass *pass, struct making *making, cons
   if (node == NULL || node->call != NULL || node->n_outputs > 1 || node->n_inputs > 16) return NULL;
   for (int i = 0; i < node->n_inputs; i++) {
     int own = op_along(node, timeline.axis, i);
-    if (own == AXIS_MIXED) return NULL;
+    if (own == AXIS_MIXED || pass->timelines[node->inputs[i]->id].axis == AXIS_ONCE) return NULL;
     some |= own >= 0;
   }
   for (int i = 0; i < node->n_inputs && some; i++) {
@@ -159,16 +164,45 @@ static bool set_incremental(struct pass *pass, struct making *making, const stru
   return true;
 }
 
-void decode_node(struct pass *pass, struct making *making, const struct node *node) {
-  bool moves = false, mixes = false;
-  for (int i = 0; i < node->n_inputs; i++) {
-    moves |= timeline_of(pass, node->inputs[i]).axis != AXIS_WHOLE;
-    mixes |= timeline_of(pass, node->inputs[i]).axis == AXIS_MIXED;
+/* ---- What depends on the source alone ---- */
+
+/* Has what later regions read of a value: the first one writes it. False where it cannot be kept. */
+static bool keep(struct pass *pass, struct making *making, const struct value *value) {
+  if (pass->kept[value->id] != NULL) return true;
+  if (!dtype_is_float(value->dtype) || making->to->n_scopes == 0) return false;
+  const struct scope scope = {.region = making->to, .path = ""};
+  const char *name = arena_printf(pass->arena, "kept_%d", making->n_kept++);
+  struct value *kept = builder_passing(pass->builder, &scope, name, value->shape);
+  pass->kept[value->id] = kept;
+  if (!pass->first) {
+    pass->now[value->id] = builder_cast(pass->builder, kept, value->dtype);
+    return true;
   }
-  decode_set_all(pass, node, mixes || moves ? mixed : whole);
+  return op_keep(pass->builder, builder_cast(pass->builder, pass->now[value->id], DTYPE_FLOAT32), kept) != NULL;
+}
+
+/* A node at the current positions. What it reads of the source alone is as a whole value to it. */
+static bool set_moving(struct pass *pass, struct making *making, const struct node *node) {
+  bool keeps = true;
+  builder_at(pass->builder, node->where);
+  for (int i = 0; i < node->n_inputs; i++)
+    if (timeline_of(pass, node->inputs[i]).axis == AXIS_ONCE) keeps &= keep(pass, making, node->inputs[i]);
+  pass->moving = true;
+  const bool made = keeps && (set_alike(pass, making, node) || set_incremental(pass, making, node));
+  pass->moving = false;
+  return made;
+}
+
+void decode_node(struct pass *pass, struct making *making, const struct node *node) {
+  bool moves = false, mixes = false, reads = false;
+  for (int i = 0; i < node->n_inputs; i++) {
+    const int axis = timeline_of(pass, node->inputs[i]).axis;
+    moves |= axis != AXIS_WHOLE && axis != AXIS_ONCE;
+    mixes |= axis == AXIS_MIXED;
+    reads |= axis == AXIS_ONCE;
+  }
+  decode_set_all(pass, node, mixes || moves ? mixed : reads ? once : whole);
   if (mixes) return;
-  if (!moves)
-    node_copy(pass->graph, node, making->to, pass->now);
-  else if (!set_alike(pass, making, node) && !set_incremental(pass, making, node) && pass->cause == NULL)
-    pass->cause = node;
+  if (moves && !set_moving(pass, making, node) && pass->cause == NULL) pass->cause = node;
+  if (!moves && (!reads || pass->first)) node_copy(pass->graph, node, making->to, pass->now);
 }

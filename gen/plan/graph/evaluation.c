@@ -161,18 +161,19 @@ static bool check_spans(const struct program *program, enum prediction_kind kind
  * gathered over ranks with samples of their own alone. */
 static bool check_ranks(const struct program *program, enum prediction_kind kind, const struct value *labels,
                         struct diagnostics *diags) {
-  static const enum axis divided[] = {AXIS_TP, AXIS_PP, AXIS_CP, AXIS_SP, AXIS_EP};
   bool pairs = kind == PREDICTS_SCORES || kind == PREDICTS_VALUES;
   bool spans = wants(program, METRIC_TOKEN_F1);
   bool exact = spans || (wants(program, METRIC_EXACT_MATCH) && labels->shape.rank > 1);
-  for (int i = 0; i < 5; i++) {
-    bool parts = divided[i] == AXIS_CP || divided[i] == AXIS_SP;
-    if (program->job->parallelism.axes[divided[i]] <= 1 || !(pairs || (exact && parts))) continue;
+  for (int axis = 0; axis < AXES; axis++) {
+    const enum sharded sharded = program->mesh.axes[axis].sharded;
+    const bool parts = sharded == SHARDED_KEYS || sharded == SHARDED_HEADS;
+    const bool whole = sharded == SHARDED_BATCHES || !(pairs || (exact && parts));
+    if (whole || ranks_along(program, (enum axis)axis) <= 1) continue;
     diag_error(diags, job_where(program->job, "training.metrics"), "%s needs ranks that have whole samples",
                pairs   ? "auc, margin, pearson or spearman"
                : spans ? "token_f1"
                        : "exact_match");
-    diag_help(diags, "leave parallelism.%s out, or the metric", job_axis_names[divided[i]]);
+    diag_help(diags, "leave parallelism.%s out, or the metric", job_axis_names[axis]);
     return false;
   }
   return true;

@@ -216,6 +216,34 @@ static void find_numbers(struct analysis *analysis, struct program *program) {
   }
 }
 
+/* Whether something takes numbers of an int32 value as an index, however they are moved, and leaves none of them out.
+ */
+static bool is_looked_up(const struct region *region, const struct value *value) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    bool reads = false;
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (node->inputs[k] != value) continue;
+      reads = true;
+      if (node->call != NULL && is_looked_up(node->call->callee, node->call->callee->inputs.items[k])) return true;
+      if (node->call != NULL || node->kind->index.limit == NULL || op_left_out(node) != OP_NO_NUMBER) continue;
+      if (node->kind->index.limit(node, k) > 0) return true;
+    }
+    for (int k = 0; reads && k < node->n_outputs; k++)
+      if (node->outputs[k]->dtype == DTYPE_INT32 && is_looked_up(region, node->outputs[k])) return true;
+  }
+  return false;
+}
+
+static void find_looked_up(struct program *program) {
+  const struct region *entry = program->graph->entry;
+  for (int i = 0; i < entry->inputs.count; i++) {
+    const struct value *input = entry->inputs.items[i];
+    if (input->dtype != DTYPE_INT32 || !is_looked_up(entry, input)) continue;
+    ARENA_PUSH(program->arena, program->data.looked_up, input->name);
+  }
+}
+
 bool find_indices(struct program *program, struct diagnostics *diags) {
   const struct graph *graph = program->graph;
   struct analysis analysis = {.arena = arena_new(), .graph = graph, .diags = diags};
@@ -228,6 +256,7 @@ bool find_indices(struct program *program, struct diagnostics *diags) {
   analysis.demands = arena_alloc(analysis.arena, ((size_t)ids + 1) * sizeof *analysis.demands);
   for (int r = 0; good && r < graph->n_regions; r++) good = visit_region(&analysis, graph->regions[r]);
   if (good && job_has_rows(program->job)) find_numbers(&analysis, program);
+  if (good) find_looked_up(program);
   arena_free(analysis.arena);
   return good;
 }

@@ -110,14 +110,17 @@ static bool is_dropped(const struct pass *pass, const struct region *callee, int
   return called;
 }
 
-static void drop_output(struct node *node, int index) {
+/* Calls that were made of one have its table of carries together, so this one gets its own. */
+static void drop_output(struct arena *arena, struct node *node, int index) {
+  const int n = node->call->callee->inputs.count;
+  int *carry = arena_alloc(arena, ((size_t)n + 1) * sizeof *carry);
   for (int i = index; i + 1 < node->n_outputs; i++) {
     node->outputs[i] = node->outputs[i + 1];
     node->outputs[i]->index = i;
   }
   node->n_outputs--;
-  for (int i = 0; i < node->call->callee->inputs.count; i++)
-    if (node->call->carry[i] > index) node->call->carry[i]--;
+  for (int i = 0; i < n; i++) carry[i] = node->call->carry[i] - (node->call->carry[i] > index);
+  node->call->carry = carry;
 }
 
 static void drop_result(struct pass *pass, struct region *callee, int index) {
@@ -125,7 +128,7 @@ static void drop_result(struct pass *pass, struct region *callee, int index) {
   for (int r = callee->id + 1; r < pass->graph->n_regions; r++)
     for (int i = 0; i < pass->graph->regions[r]->nodes.count; i++) {
       struct node *node = pass->graph->regions[r]->nodes.items[i];
-      if (node->call != NULL && node->call->callee == callee) drop_output(node, index);
+      if (node->call != NULL && node->call->callee == callee) drop_output(pass->graph->arena, node, index);
     }
   for (int i = index; i + 1 < callee->results.count; i++) callee->results.items[i] = callee->results.items[i + 1];
   callee->results.count--;

@@ -54,10 +54,18 @@ static void mark_target(struct program *program, const char *name) {
   }
 }
 
+/* What looks the input up has no row for the number that means no target. */
+static bool is_looked_up(const struct program *program, const struct value *input) {
+  for (int i = 0; i < program->data.looked_up.count; i++)
+    if (strcmp(program->data.looked_up.items[i], input->name) == 0) return true;
+  return false;
+}
+
 /* Whether a mean counts the data's targets, some of which can be left out; sets program->data.no_target. */
 static bool can_leave_out(struct program *program, const struct region *entry, const struct mean *mean) {
   for (int i = 0; mean->form == MEAN_COUNTED && i < entry->inputs.count; i++)
-    if (whole_of(mean->of) == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) {
+    if (whole_of(mean->of) == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32 &&
+        !is_looked_up(program, entry->inputs.items[i])) {
       program->data.no_target = mean->without;
       mark_target(program, entry->inputs.items[i]->name);
       return true;
@@ -83,6 +91,10 @@ bool leave_targets_out(struct program *program, const struct region *entry, cons
               job_word(program->job, "data.packing"));
   else
     diag_note(diags, job_where(program->job, "data.drop_last"), "'data.drop_last' is false here");
+  for (int i = 0; mean->form == MEAN_COUNTED && i < entry->inputs.count; i++)
+    if (whole_of(mean->of) == entry->inputs.items[i] && is_looked_up(program, entry->inputs.items[i]))
+      diag_note(diags, entry->where, "the model also looks '%s' up in a table, which has no row for a target left out",
+                entry->inputs.items[i]->name);
   diag_help(diags, "let the loss be cross_entropy of the data's classes, times numbers; or set %s",
             packed ? "data.packing: none" : "data.drop_last: true");
   return false;

@@ -4,9 +4,20 @@
 #include "gen/plan/graph/rebuild.h"
 #include "gen/program/target.h"
 
-static bool is_written_out(const struct program *program, const struct node *node) {
+/* Whether another kind, whose keys go round the ranks, will replace it, of which the device has a kernel. */
+static bool goes_round(const struct program *program, const struct node *node) {
+  const bool ring = program->job->parallelism.cp_comm == CP_COMM_RING && mesh_ranks(program, SHARDED_KEYS) > 1;
+  return ring && program->kind == PROGRAM_TRAIN && node->kind->ranks.gathers != NULL &&
+         node->kind->ranks.gathers(node, true);
+}
+
+static bool is_written_out(const struct program *program, const struct node *node, enum write_out_moment moment) {
   if (node->call != NULL || node->kind->written_out == NULL) return false;
-  return program->kind == PROGRAM_GENERATE || op_kind_is_among(node->kind, program->target->kernels.lacks);
+  if (node->kind->lacks_kernel != NULL)
+    return (moment == AFTER_DECODING || program->kind != PROGRAM_GENERATE) && node->kind->lacks_kernel(node);
+  if (program->kind == PROGRAM_GENERATE) return true;
+  return op_kind_is_among(node->kind, program->target->kernels.lacks) &&
+         (moment != AS_READ || !goes_round(program, node));
 }
 
 static struct value *take(struct rebuild *rebuild, const struct node *node, int input) {
@@ -14,7 +25,8 @@ static struct value *take(struct rebuild *rebuild, const struct node *node, int 
 }
 
 static void append(struct rebuild *rebuild, struct region *region, struct node *node) {
-  if (!is_written_out(rebuild->program, node)) {
+  const enum write_out_moment *moment = rebuild->context;
+  if (!is_written_out(rebuild->program, node, *moment)) {
     region_append(rebuild->program->graph, region, node);
     return;
   }
@@ -27,15 +39,15 @@ static struct value *give(struct rebuild *rebuild, const struct region *region, 
   return rebuild_stand(rebuild, region->results.items[result]);
 }
 
-static bool has_any(const struct program *program, const struct region *region) {
+static bool has_any(const struct program *program, const struct region *region, enum write_out_moment moment) {
   for (int i = 0; i < region->nodes.count; i++)
-    if (is_written_out(program, region->nodes.items[i])) return true;
+    if (is_written_out(program, region->nodes.items[i], moment)) return true;
   return false;
 }
 
-void write_out(struct program *program, struct builder *builder) {
+void write_out(struct program *program, struct builder *builder, enum write_out_moment moment) {
   const struct graph *graph = program->graph;
-  struct rebuild rebuild = {program, builder, NULL, NULL, take, append, give};
+  struct rebuild rebuild = {program, builder, NULL, &moment, take, append, give};
   for (int r = 0; r < graph->n_regions; r++)
-    if (has_any(program, graph->regions[r])) rebuild_region(&rebuild, graph->regions[r]);
+    if (has_any(program, graph->regions[r], moment)) rebuild_region(&rebuild, graph->regions[r]);
 }

@@ -260,3 +260,19 @@ void choose_kernels(struct program *program) {
     }
   }
 }
+
+static bool is_called(const struct program *program, const struct kernel *kernel) {
+  for (int f = 0; f < program->functions.count; f++)
+    for (int s = 0; s < program->functions.items[f]->n_steps; s++)
+      if (program->functions.items[f]->steps[s].kernel == kernel && program->functions.items[f]->steps[s].stages != 0)
+        return true;
+  return false;
+}
+
+void drop_unused_kernels(struct program *program) {
+  struct program_kernels *kernels = &program->kernels;
+  int left = 0;
+  for (int i = 0; i < kernels->count; i++)
+    if (is_called(program, kernels->items[i])) kernels->items[left++] = kernels->items[i];
+  kernels->count = left;
+}

@@ -18,7 +18,7 @@ static bool can_write(const struct layout_pass *pass, const struct node *node, i
 }
 
 static bool can_accumulate(const struct node *node, int index) {
-  return node->kind->class == OP_ELEMENTWISE ||
+  return node->kind->class == OP_ELEMENTWISE || (node->kind->class == OP_KERNEL && node->kind->layout.part != NULL) ||
          (node->kind->class == OP_KERNEL && node->kind->memory.accumulates >> op_described(node->kind, index) & 1);
 }
 

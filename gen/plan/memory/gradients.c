@@ -223,6 +223,7 @@ static bool check_averaged(const struct program *program, struct diagnostics *di
 bool plan_trained(struct program *program, struct diagnostics *diags) {
   bool some = weights_are_split(program) || gradients_are_split(program); /* they have a layout of their own */
   if (!check_averaged(program, diags)) return false;
+  program->figures.n_frozen = 0;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     bool frozen = !weight->parameter->value->differentiable && !weight->parameter->buffer;

@@ -79,7 +79,25 @@ static struct view input_view(struct layout_pass *pass, const struct node *node,
   return accepted && aligned ? view : dense_copy(pass, value, view);
 }
 
+/* Whether the node adds to what is there, and all that it adds is its input, in a part of the output. */
+static bool adds_part(const struct layout_pass *pass, const struct node *node) {
+  return node->kind->layout.part != NULL && node->outputs[0]->id < pass->n_values &&
+         pass->accumulate[node->outputs[0]->id];
+}
+
+static void lower_added_part(struct layout_pass *pass, const struct node *node) {
+  const struct view whole = *view_of(pass->program, node->outputs[0]);
+  struct view part = {.storage = whole.storage};
+  node->kind->layout.part(node, 0, whole.strides, &part.offset, part.strides);
+  part.offset += whole.offset;
+  add_copy(pass, node->inputs[0], *view_of(pass->program, node->inputs[0]), part, true);
+}
+
 static void lower_kernel(struct layout_pass *pass, struct node *node) {
+  if (adds_part(pass, node)) {
+    lower_added_part(pass, node);
+    return;
+  }
   struct view *inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
   for (int i = 0; i < node->n_inputs; i++) inputs[i] = input_view(pass, node, i);
   struct step *step = new_step(pass, node);

@@ -16,18 +16,19 @@
 
 /* ---- Which arrays ---- */
 
-/* How often the forward, the backward and an evaluation use an element as a call's parameters. */
+/* How often the forward, the backward and an evaluation use an element as a call's parameters, and with which candidate
+ * those of the last such call begin. */
 enum { RUNS = 3 };
 struct uses {
   struct weight_node *element;
-  int times[RUNS];
+  int times[RUNS], begins[RUNS];
 };
 
 struct layer_search {
   struct program *program;
   struct uses *items;
   int count, capacity;
-  int run, newest;               /* the element used last in this run; -1: none yet */
+  int run, newest, together;     /* the first element of the last call in this run, of so many; -1: none yet */
   const struct weight *obstacle; /* the first that keeps layers from being held one at a time */
 };
 
@@ -100,11 +101,12 @@ static int candidate_at(const struct layer_search *search, const char *path) {
 
 enum { TOO_OFTEN = 1000 };
 
-/* Whether an element is a neighbour of the one of its array that was used before: those two have a slot each. */
-static bool is_next(const struct layer_search *search, int at) {
+/* Whether so many elements are neighbours of those of their array that were used before: all of these have a slot each.
+ */
+static bool is_next(const struct layer_search *search, int first, int count) {
   int before = search->newest;
-  if (before < 0 || search->items[before].element->array != search->items[at].element->array) return true;
-  return abs(before - at) == 1;
+  if (before < 0 || search->items[before].element->array != search->items[first].element->array) return true;
+  return first == before + search->together || first + count == before;
 }
 
 /* Whether a function's loops may be layers: the job names it, or none. */
@@ -113,6 +115,31 @@ static bool is_wrapped(const struct job *job, const struct region *region) {
   for (int i = 0; i < job->parallelism.n_wrapped; i++)
     wrapped |= strcmp(job->parallelism.wrapped[i].name, region->function) == 0;
   return wrapped;
+}
+
+/* What an iteration of a call uses: one element, or, of a group of layers, elements that follow each other. How many;
+ * 0: none. */
+static int note_uses(struct layer_search *search, const struct region *callee, const char *const *scopes) {
+  int first = -1, found = 0;
+  bool fits = is_wrapped(search->program->job, callee);
+  for (int s = 0; s < callee->n_scopes; s++) {
+    const int at = candidate_at(search, scopes[s]);
+    if (at < 0) continue;
+    if (found == 0) first = at;
+    fits = fits && at == first + found && strcmp(scopes[s], search->items[at].element->path) == 0 &&
+           search->items[at].element->array == search->items[first].element->array;
+    found++;
+  }
+  fits = fits && found > 0 && (found == 1 || callee->group) && is_next(search, first, found);
+  for (int s = 0; s < callee->n_scopes; s++) {
+    const int at = candidate_at(search, scopes[s]);
+    if (at < 0) continue;
+    search->items[at].times[search->run] += fits ? 1 : TOO_OFTEN;
+    search->items[at].begins[search->run] = first;
+  }
+  if (found > 0) search->newest = first;
+  if (found > 0) search->together = found;
+  return found;
 }
 
 static void visit_uses(struct layer_search *search, const struct region *region, const char *const *prefixes) {
@@ -127,19 +154,7 @@ static void visit_uses(struct layer_search *search, const struct region *region,
     for (int k = 0; call != NULL && k < call->count; k++) {
       int iteration = call->forward != NULL ? call->count - 1 - k : k;
       const char *const *inner = weight_scopes(arena, call, iteration, prefixes);
-      int found = 0, at = -1;
-      for (int s = 0; s < call->callee->n_scopes; s++) {
-        int candidate = candidate_at(search, inner[s]);
-        if (candidate < 0) continue;
-        at = candidate;
-        found++;
-        bool exact = strcmp(inner[s], search->items[at].element->path) == 0;
-        bool fits = exact && is_next(search, at) && is_wrapped(search->program->job, call->callee);
-        search->items[at].times[search->run] += fits ? 1 : TOO_OFTEN;
-        search->newest = at;
-      }
-      if (found > 1) search->items[at].times[search->run] += TOO_OFTEN;
-      if (found == 0) visit_uses(search, call->callee, inner);
+      if (note_uses(search, call->callee, inner) == 0) visit_uses(search, call->callee, inner);
     }
   }
 }
@@ -150,14 +165,15 @@ static bool is_used_once(const struct layer_search *search, const struct weight_
     const struct uses *uses = &search->items[i];
     if (uses->element->array != array) continue;
     if (uses->times[0] != 1 || uses->times[1] != 1 || uses->times[2] != evaluated) return false;
+    if (uses->begins[0] != uses->begins[1]) return false;
   }
   return true;
 }
 
 /* To the array whose element the path names. */
-static void give_slots(struct weight_tree *tree, const char *path) {
+static void give_slots(struct weight_tree *tree, const char *path, int slots) {
   struct weight_array *array = weight_node_at(tree->root, path)->array;
-  array->slots = array->count < FSDP_SLOTS ? array->count : FSDP_SLOTS;
+  array->slots = array->count < slots ? array->count : slots;
 }
 
 /* Gradients that begin at zero in slots are those of the first layers there; others have the same memory. */
@@ -166,15 +182,29 @@ static void forget_zeros(struct program *program, const struct weight_node *node
   for (int i = 0; i < node->n_children; i++) forget_zeros(program, node->children[i]);
 }
 
-static void fold_array(struct program *program, const struct weight_array *array) {
-  if (weights_are_split(program)) give_slots(program->weights, array->elements[0]->path);
-  if (gradients_are_split(program)) give_slots(program->gradients, array->elements[0]->path);
-  for (int i = FSDP_SLOTS; i < array->count && gradients_are_split(program); i++)
-    forget_zeros(program, array->elements[i]);
-  for (int i = 0; i < array->count; i++) {
-    struct fsdp_unit unit = {.path = array->elements[i]->path};
-    ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
+/* Adds the units of an array whose uses these are; returns the most layers of one. */
+static int add_units(struct program *program, const struct uses *uses, int count, int first) {
+  const char **paths = arena_alloc(program->arena, (size_t)count * sizeof *paths);
+  int most = 0;
+  for (int i = 0; i < count; i++) {
+    paths[i] = uses[i].element->path;
+    if (uses[i].begins[0] == first + i) {
+      struct fsdp_unit unit = {.paths = paths + i};
+      ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
+    }
+    struct fsdp_unit *unit = &program->ranks.fsdp_units.items[program->ranks.fsdp_units.count - 1];
+    if (++unit->layers > most) most = unit->layers;
   }
+  return most;
+}
+
+/* The array whose first element is candidate `first`. */
+static void fold_array(struct program *program, const struct layer_search *search, int first) {
+  const struct weight_array *array = search->items[first].element->array;
+  const int slots = FSDP_SLOTS * add_units(program, search->items + first, array->count, first);
+  if (weights_are_split(program)) give_slots(program->weights, array->elements[0]->path, slots);
+  if (gradients_are_split(program)) give_slots(program->gradients, array->elements[0]->path, slots);
+  for (int i = slots; i < array->count && gradients_are_split(program); i++) forget_zeros(program, array->elements[i]);
 }
 
 /* The key by which ranks divide. */
@@ -233,31 +263,71 @@ static void refuse_layers(const struct program *program, const struct weight *ob
         diags, where,
         "the model has no loop over layers whose parameters are those of one call each, to hold one layer at a time");
   else
-    diag_error(diags, where, "layers are held one at a time, which takes one gradient for each parameter, but '%s' %s",
-               obstacle->path, obstacle->gradient < 0 ? "is not trained" : "gets those of several calls");
+    diag_error(diags, where,
+               "layers are held one at a time, which takes a gradient for each parameter, but '%s' is not trained",
+               obstacle->path);
   diag_help(diags, "use zero_stage: 1, which shards the optimizer's states");
 }
 
-bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
+/* Whether layers are to be found. */
+static bool has_layers_to_find(const struct program *program) {
+  if (program->kind != PROGRAM_TRAIN || graph_backward_of(program->graph, program->graph->entry) == NULL) return false;
+  return weights_are_split(program) || gradients_are_split(program);
+}
+
+static struct layer_search searched(struct program *program) {
   static const char *const root[] = {""};
-  struct layer_search search = {.program = program, .newest = -1};
-  const struct region *backward = graph_backward_of(program->graph, program->graph->entry);
-  if (program->kind != PROGRAM_TRAIN || backward == NULL) return true;
-  if (!weights_are_split(program) && !gradients_are_split(program)) return true;
-  if (!check_wrapped(program, diags) || !check_ignored(program, diags) || !check_all_trained(program, diags))
-    return false;
+  const struct region *const runs[RUNS] = {
+      program->graph->entry, graph_backward_of(program->graph, program->graph->entry), program->entry.second_region};
+  struct layer_search search = {.program = program};
   add_candidates(&search, program->weights->root);
-  visit_uses(&search, program->graph->entry, root);
-  search.run = 1;
-  search.newest = -1;
-  visit_uses(&search, backward, root);
-  search.run = 2;
-  search.newest = -1;
-  if (program->entry.second_region != NULL) visit_uses(&search, program->entry.second_region, root);
-  for (int i = 0; i < search.count; i++) {
-    const struct weight_array *array = search.items[i].element->array;
-    if (search.items[i].element == array->elements[0] && is_used_once(&search, array)) fold_array(program, array);
+  for (search.run = 0; search.run < RUNS; search.run++) {
+    search.newest = -1;
+    if (runs[search.run] != NULL) visit_uses(&search, runs[search.run], root);
   }
+  return search;
+}
+
+/* Whether this candidate is the first element of an array of layers. */
+static bool begins_layers(const struct layer_search *search, int at) {
+  const struct weight_array *array = search->items[at].element->array;
+  return search->items[at].element == array->elements[0] && is_used_once(search, array);
+}
+
+static void add_whole(struct program *program, const char *line) {
+  struct program_placed *placed = &program->ranks.placed;
+  const char **whole = arena_alloc(program->arena, ((size_t)placed->n_whole + 1) * sizeof *whole);
+  for (int i = 0; i < placed->n_whole; i++) whole[i] = placed->whole[i];
+  whole[placed->n_whole++] = line;
+  placed->whole = whole;
+}
+
+bool check_fsdp_names(const struct program *program, struct diagnostics *diags) {
+  return !has_layers_to_find(program) || (check_wrapped(program, diags) && check_ignored(program, diags));
+}
+
+bool keep_shared_layers_whole(struct program *program) {
+  if (!has_layers_to_find(program)) return false;
+  const struct layer_search search = searched(program);
+  if (search.obstacle == NULL || search.obstacle->gradient < 0) return false;
+  for (int i = 0; i < search.count; i++)
+    if (begins_layers(&search, i)) return false;
+  struct mesh_axis *axis = &program->mesh.axes[program->mesh.shards];
+  axis->gradients = PLACED_PARTIAL;
+  axis->weights = PLACED_WHOLE;
+  add_whole(program, arena_printf(program->arena,
+                                  "%s and the other parameters, with their gradients: several calls share it, so no "
+                                  "layer comes and goes; only states are divided, as with zero_stage: 1",
+                                  search.obstacle->path));
+  return true;
+}
+
+bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
+  if (!has_layers_to_find(program)) return true;
+  if (!check_all_trained(program, diags)) return false;
+  const struct layer_search search = searched(program);
+  for (int i = 0; i < search.count; i++)
+    if (begins_layers(&search, i)) fold_array(program, &search, i);
   weights_fold(program->weights);
   weights_fold(program->gradients);
   if (program->ranks.fsdp_units.count > 0) return true;
@@ -265,12 +335,18 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   return false;
 }
 
-int fsdp_unit_of(const struct program *program, const struct weight *weight) {
-  for (int i = 0; i < program->ranks.fsdp_units.count; i++) {
-    size_t length = strlen(program->ranks.fsdp_units.items[i].path);
-    if (strncmp(weight->path, program->ranks.fsdp_units.items[i].path, length) == 0 && weight->path[length] == '.')
-      return i;
+static bool has_weight(const struct fsdp_unit *unit, const struct weight *weight) {
+  bool has = false;
+  for (int i = 0; i < unit->layers; i++) {
+    const size_t length = strlen(unit->paths[i]);
+    has |= strncmp(weight->path, unit->paths[i], length) == 0 && weight->path[length] == '.';
   }
+  return has;
+}
+
+int fsdp_unit_of(const struct program *program, const struct weight *weight) {
+  for (int i = 0; i < program->ranks.fsdp_units.count; i++)
+    if (has_weight(&program->ranks.fsdp_units.items[i], weight)) return i;
   return -1;
 }
 
@@ -288,7 +364,8 @@ struct use_list {
 
 static int fsdp_unit_at(const struct program *program, const char *path) {
   for (int i = 0; i < program->ranks.fsdp_units.count; i++)
-    if (strcmp(program->ranks.fsdp_units.items[i].path, path) == 0) return i;
+    for (int k = 0; k < program->ranks.fsdp_units.items[i].layers; k++)
+      if (strcmp(program->ranks.fsdp_units.items[i].paths[k], path) == 0) return i;
   return -1;
 }
 
@@ -325,15 +402,21 @@ static void add_uses(struct program *program, struct use_list *list, const struc
   }
 }
 
-static const struct weight_node *unit_node(const struct program *program, int unit) {
+static const struct weight_node *layer_node(const struct program *program, int unit, int layer) {
   const struct weight_tree *tree = weights_are_split(program) ? program->weights : program->gradients;
-  return weight_node_at(tree->root, program->ranks.fsdp_units.items[unit].path);
+  return weight_node_at(tree->root, program->ranks.fsdp_units.items[unit].paths[layer]);
 }
 
-/* Whether two units take the same slot of one array. */
+/* Whether two units take a slot of one array that is the same. */
 static bool share_slot(const struct program *program, int a, int b) {
-  const struct weight_node *p = unit_node(program, a), *q = unit_node(program, b);
-  return p->array == q->array && weight_element(p) % p->array->slots == weight_element(q) % q->array->slots;
+  const struct fsdp_unit *units = program->ranks.fsdp_units.items;
+  bool shared = false;
+  for (int i = 0; i < units[a].layers; i++)
+    for (int k = 0; k < units[b].layers; k++) {
+      const struct weight_node *p = layer_node(program, a, i), *q = layer_node(program, b, k);
+      shared |= p->array == q->array && weight_element(p) % p->array->slots == weight_element(q) % q->array->slots;
+    }
+  return shared;
 }
 
 /* Gathers, each started before the use that is ahead of its own; what is still there is not gathered again. */

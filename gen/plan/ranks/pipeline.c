@@ -5,6 +5,7 @@
 #include "gen/plan/graph/stages.h"
 #include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/pipeline_schedule.h"
+#include "gen/plan/ranks/receive.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/stage_traffic.h"
 #include "gen/program/sharding.h"
@@ -17,6 +18,7 @@ struct staging {
   struct diagnostics *diags;
   bool *
       *used; /* by position of a function, at stage * inputs + input: what the stage's statements take of its caller */
+  bool revisits; /* several stages of a rank use a value that another stage has made */
 };
 
 static int position_of(const struct program *program, const struct function *function) {
@@ -126,9 +128,19 @@ static bool is_of_samples(const struct function *function, const struct step *st
   return true;
 }
 
-static bool crosses(const struct pipeline *pipeline, const struct storage *storage, int to) {
-  for (int i = 0; i < pipeline->crossings.count; i++)
-    if (pipeline->crossings.items[i].storage == storage && pipeline->crossings.items[i].to == to) return true;
+/* The first element of the copy that a view is of, where its storage has several. */
+static int64_t copy_of(const struct view *view) {
+  const struct storage *storage = storage_root(view->storage);
+  return storage->copies > 1 ? view->offset / storage->count * storage->count : 0;
+}
+
+/* Whether what a view is of is passed on to a stage. */
+static bool crosses(const struct pipeline *pipeline, const struct view *view, int to) {
+  const struct storage *storage = storage_root(view->storage);
+  for (int i = 0; i < pipeline->crossings.count; i++) {
+    const struct crossing *crossing = &pipeline->crossings.items[i];
+    if (crossing->storage == storage && crossing->first == copy_of(view) && crossing->to == to) return true;
+  }
   return false;
 }
 
@@ -136,9 +148,12 @@ static void add_crossing(struct staging *staging, const struct function *functio
                          int to) {
   struct pipeline *pipeline = &staging->program->ranks.pipeline;
   const struct storage *storage = storage_root(view->storage);
-  struct crossing crossing = {
-      .function = function, .storage = storage, .count = storage->count, .from = from, .to = to};
-  if (storage->copies > 1) crossing.first = view->offset / storage->count * storage->count;
+  struct crossing crossing = {.function = function,
+                              .storage = storage,
+                              .first = copy_of(view),
+                              .count = storage->count,
+                              .from = from,
+                              .to = to};
   for (int i = 0; i < pipeline->crossings.count; i++) {
     const struct crossing *known = &pipeline->crossings.items[i];
     if (known->storage == storage && known->first == crossing.first && known->to == to) return;
@@ -146,11 +161,25 @@ static void add_crossing(struct staging *staging, const struct function *functio
   ARENA_PUSH(staging->program->arena, pipeline->crossings, crossing);
 }
 
+/* Whether a stage's rank has what a stage before it has passed on: one of its own stages has made or received it, in
+ * memory that all of them use, as long as a micro-batch needs it. It may still be sent from there, so that nothing may
+ * be received there again. */
+static bool is_there_already(const struct pipeline *pipeline, const struct function *function,
+                             const struct storage *storage, int from, int to) {
+  return to - from >= pipeline->ranks && (storage->kind == STORAGE_SAVED || function->backward == NULL) &&
+         !is_backward(function);
+}
+
 /* A value is passed from stage to stage until it is where it is needed. */
 static void pass_on(struct staging *staging, const struct function *function, const struct view *view, int from,
                     int to) {
   const int way = to > from ? 1 : -1;
-  for (int k = from; k != to; k += way) add_crossing(staging, function, view, k, k + way);
+  for (int k = from; k != to; k += way) {
+    if (is_there_already(&staging->program->ranks.pipeline, function, storage_root(view->storage), from, k + way))
+      staging->revisits = true;
+    else
+      add_crossing(staging, function, view, k, k + way);
+  }
 }
 
 static bool fail(const struct staging *staging, const struct step *step, int stage) {
@@ -180,9 +209,10 @@ static bool need_view(struct staging *staging, struct function *function, struct
     if (function->forward == NULL) return fail(staging, step, stage);
     const struct function *forward = function->forward, *rest = forward->backward;
     writer = is_deferred(function) ? writer_of(rest, storage, rest->n_steps) : NULL;
-    if (writer != NULL) return has(writer, stage) || crosses(pipeline, storage, stage) || fail(staging, step, stage);
+    if (writer != NULL) return has(writer, stage) || crosses(pipeline, view, stage) || fail(staging, step, stage);
     writer = writer_of(forward, storage, forward->n_steps);
-    if (crosses(pipeline, storage, stage)) return true;
+    if (crosses(pipeline, view, stage)) return true;
+    if (writer != NULL && is_there_already(pipeline, forward, storage, writer->stage, stage)) return true;
     return (writer != NULL && has(writer, stage) && (!is_staged_call(writer) || stage == writer->stage)) ||
            fail(staging, step, stage);
   }
@@ -242,7 +272,7 @@ static bool need_all(struct staging *staging, struct function *function) {
 
 /* ---- Schedules ---- */
 
-static void plan_schedule(struct program *program) {
+static void plan_schedule(struct program *program, bool revisits) {
   struct pipeline *pipeline = &program->ranks.pipeline;
   const struct job *job = program->job;
   const bool trains = program->kind == PROGRAM_TRAIN;
@@ -250,10 +280,9 @@ static void plan_schedule(struct program *program) {
       schedule_of(program->arena, trains ? job->parallelism.pp_schedule : SCHEDULE_1F1B, pipeline->ranks,
                   pipeline->stages / pipeline->ranks, trains ? job->accumulation.num_steps : 1);
   pipeline->slots = schedule_slots(program->arena, &pipeline->schedule);
-  /* The encoder's result passes several stages of a rank, which have one buffer for it: for as long as the first of
+  /* What several stages of a rank use, such as an encoder's result, has one buffer there: for as long as the first of
    * them needs a micro-batch, that is in one slot of all. */
-  for (int k = 0; k < pipeline->stages && pipeline->split > 0; k++)
-    pipeline->slots[k] = pipeline->slots[k % pipeline->ranks];
+  for (int k = 0; k < pipeline->stages && revisits; k++) pipeline->slots[k] = pipeline->slots[k % pipeline->ranks];
   for (int k = 0; k < pipeline->stages; k++)
     if (pipeline->slots[k] > pipeline->max_slots) pipeline->max_slots = pipeline->slots[k];
 }
@@ -323,7 +352,8 @@ bool plan_pipeline(struct program *program, struct diagnostics *diags) {
     give_stages(&staging, function);
     if (function->staged && !need_all(&staging, function)) return false;
   }
-  plan_schedule(program);
+  receive_in_place(program);
+  plan_schedule(program, staging.revisits);
   give_memory(program);
   if (is_sharded(program)) shard_all(program);
   if (is_sharded(program) && !plan_stage_gathers(program, diags)) return false;

@@ -4,14 +4,28 @@
 #include "gen/program/flat_ranges.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/sharding.h"
+#include "gen/program/weights.h"
 
 static const struct flat_range *part_of(const struct program *program, const struct weight *weight) {
   return flat_range_of(program, &program->optimizer.parts, weight);
 }
 
+/* Whether two weights are as far apart in a tree as their elements are: slots of layers begin again after the last one.
+ */
+static bool follows(const struct weight_tree *tree, const struct weight *weight, const struct weight *before,
+                    int64_t elements) {
+  const int64_t bytes = weight_offset(tree, weight->path) - weight_offset(tree, before->path);
+  return bytes == elements * dtype_size(DTYPE_FLOAT32);
+}
+
 static bool accepts(const struct program *program, const struct flat_range *part) {
   const struct flat_range *last = &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1];
+  const int64_t elements = part->first - last->first;
+  if (part->coded || last->coded) return false;
   if (part->stage != last->stage || fsdp_unit_of(program, part->weight) != last->fsdp_unit) return false;
+  if (last->fsdp_unit >= 0 && (!follows(program->weights, part->weight, last->weight, elements) ||
+                               !follows(program->gradients, part->weight, last->weight, elements)))
+    return false;
   if (part->weight->parameter->placement.form != last->weight->parameter->placement.form) return false;
   return part->first - last->first == part->gradient - last->gradient && same_numbers(&part->numbers, &last->numbers);
 }
@@ -88,14 +102,22 @@ void shard_all(struct program *program) {
   shard_cut(program);
 }
 
+static int64_t rounded(int64_t elements, int64_t unit) {
+  return (elements + unit - 1) / unit * unit;
+}
+
+/* States in blocks are cut between these. Each rank has as much space for what it may have of a block. */
 void shard_cut(struct program *program) {
-  int64_t ranks = ranks_along(program, program->mesh.shards), own = 0;
+  int64_t ranks = ranks_along(program, program->mesh.shards), own = 0, states[2] = {0};
   for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
     struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-    if (i > 0 && range->stage != range[-1].stage) own = 0;
-    range->shard_size = (range->end - range->first) / ranks / SHARD_LINE * SHARD_LINE;
+    const int64_t unit = range->coded ? (int)STATE_BLOCK : (int)SHARD_LINE;
+    if (i > 0 && range->stage != range[-1].stage) own = states[0] = states[1] = 0;
+    range->shard_size = (range->end - range->first) / ranks / unit * unit;
     range->state[0] = own;
+    range->state[1] = states[range->coded];
     own += shard_last(program, range);
+    states[range->coded] += rounded(shard_last(program, range), unit);
     if (own > program->ranks.own_elements) program->ranks.own_elements = own;
   }
 }

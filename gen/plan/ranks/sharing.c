@@ -31,7 +31,11 @@ static void add_gathers(const struct program *program, int rank, struct shared_b
   bool sharded = weights_are_split(program);
   if (!is_within_machine(program->job, program->mesh.shards)) return;
   bytes->own += sharded ? 0 : whole / ranks;
-  bytes->touched += sharded ? (ranks - 1) * stage_own_elements(program, rank, AXES) * size : whole;
+  const int64_t own = stage_own_elements(program, rank, AXES) * size;
+  bytes->touched += sharded ? (ranks - 1) * own : whole;
+  if (!sharded || !evaluation_gathers_averages(program)) return;
+  bytes->own += own; /* the averages: others read layers of them */
+  bytes->touched += ranks * own;
 }
 
 /* Bytes of buckets of gradients whose sums begin with an axis. */

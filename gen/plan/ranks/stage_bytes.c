@@ -50,11 +50,16 @@ int64_t stage_own_elements(const struct program *program, int rank, enum axis ax
   return elements;
 }
 
-/* What a rank has of a state of the optimizer. */
+/* What a rank has of a state of the optimizer, or of the averages. */
 static int64_t state_part(const struct program *program, const struct state *state, int rank) {
   const struct stage_range_list *ranges = &program->ranks.pipeline.ranges;
   int64_t elements = 0;
-  if (is_sharded(program)) return stage_own_elements(program, rank, AXES) * dtype_size(state->dtype);
+  for (int i = 0; i < program->optimizer.flat_ranges.count && is_sharded(program); i++) {
+    const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
+    int64_t first;
+    if (range->stage == rank) elements += shard_of_state(program, state, range, &first);
+  }
+  if (is_sharded(program)) return elements * dtype_size(state->dtype);
   for (int i = 0; i < state->n_slices; i++)
     if (rank_uses(&program->ranks.pipeline, rank, state->slices[i].weight->path))
       elements += shape_count(state->slices[i].shape);
@@ -83,9 +88,11 @@ struct stage_bytes stage_bytes(const struct program *program, int rank) {
   if (shard_has_own_gradients(program)) bytes.gradients += own;
   if (shard_needs_receive_buffer(program)) bytes.gradients += own;
   if (program->bits16 != DTYPE_FLOAT32) bytes.weights += elements * dtype_size(program->bits16);
-  for (int i = 0; i < program->states.count; i++)
-    if (strcmp(program->states.items[i].file, "optimizer") == 0)
-      bytes.optimizer += state_part(program, &program->states.items[i], rank);
+  for (int i = 0; i < program->states.count; i++) {
+    const struct state *state = &program->states.items[i];
+    if (strcmp(state->file, "optimizer") == 0) bytes.optimizer += state_part(program, state, rank);
+    if (strcmp(state->file, "ema") == 0) bytes.averages = state_part(program, state, rank);
+  }
   bytes.activations = byte_ranges_sum(&saved);
   for (int s = rank; s < pipeline->stages; s += pipeline->ranks) bytes.activations += outgoing_bytes(program, s);
   return bytes;

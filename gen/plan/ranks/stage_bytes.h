@@ -6,7 +6,7 @@
 #include "gen/program/program.h"
 
 struct stage_bytes {
-  int64_t weights, gradients, optimizer, activations;
+  int64_t weights, gradients, optimizer, averages, activations;
 };
 
 /* What a rank touches of the arena. After plan_pipeline and the layout of memory. */

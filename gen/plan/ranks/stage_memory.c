@@ -59,12 +59,14 @@ struct byte_ranges stage_tree_ranges(const struct program *program, const struct
 }
 
 /* Of an array that ranks of a stage divide, too: this rank's part of each flat range. */
-static struct byte_ranges own_ranges(const struct program *program, enum dtype dtype, int rank) {
+static struct byte_ranges own_ranges(const struct program *program, const struct state *array, int rank) {
+  const int64_t size = dtype_size(array->dtype);
   struct byte_ranges ranges = {0};
   for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
     const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-    if (range->stage == rank)
-      add(program, &ranges, range->state[0] * dtype_size(dtype), shard_last(program, range) * dtype_size(dtype));
+    int64_t first;
+    const int64_t count = shard_of_state(program, array, range, &first);
+    if (range->stage == rank && count > 0) add(program, &ranges, first * size, count * size);
   }
   return joined(ranges);
 }
@@ -91,7 +93,7 @@ static struct byte_ranges slice_ranges(const struct program *program, const stru
 }
 
 static struct byte_ranges state_ranges(const struct program *program, const struct state *state, int rank) {
-  if (state->whole > 0) return own_ranges(program, state->dtype, rank);
+  if (state->whole > 0) return own_ranges(program, state, rank);
   if (state->n_slices > 0) return slice_ranges(program, state, rank);
   return of_size(stage_tree_ranges(program, program->weights, rank), dtype_size(state->dtype));
 }
@@ -102,24 +104,25 @@ static bool has(const struct step *step, int stage) {
   return (step->stages >> stage & 1) != 0;
 }
 
-/* Whether a stage has made what a function that stages divide gives: the last of them. */
-static bool gives(const struct program *program, const struct step *step, int stage) {
-  const bool divided = step->callee != NULL && step->callee->staged;
-  return !divided || stage == (step->callee->forward != NULL ? 0 : program->ranks.pipeline.stages - 1);
+/* Whether a stage has made what a function that stages divide gives: the last of its stages, in the backward the first.
+ */
+static bool gives(const struct step *step, int stage) {
+  const struct function *callee = step->callee;
+  if (callee == NULL || !callee->staged) return true;
+  return stage == callee->first_stage + (callee->forward != NULL ? 0 : callee->n_stages - 1);
 }
 
 /* Whether a stage makes it in the function, or in its backward for what is deferred there. */
-static bool writes(const struct program *program, const struct function *function, const struct storage *storage,
-                   int stage) {
+static bool writes(const struct function *function, const struct storage *storage, int stage) {
   for (int i = 0; i < function->n_steps; i++)
-    for (int k = 0; has(&function->steps[i], stage) && gives(program, &function->steps[i], stage) &&
-                    k < function->steps[i].node->n_outputs;
+    for (int k = 0;
+         has(&function->steps[i], stage) && gives(&function->steps[i], stage) && k < function->steps[i].node->n_outputs;
          k++) {
       const struct view *output = &function->steps[i].outputs[k];
       if (output->storage != NULL && storage_root(output->storage) == storage) return true;
     }
   if (function->backward != NULL && function->backward->deferred != NULL)
-    return writes(program, function->backward, storage, stage);
+    return writes(function->backward, storage, stage);
   return false;
 }
 
@@ -129,9 +132,10 @@ static void add_received(const struct program *program, const struct storage *st
   const struct crossing_list *crossings = &program->ranks.pipeline.crossings;
   for (int i = 0; i < crossings->count; i++) {
     const struct crossing *crossing = &crossings->items[i];
-    if (crossing->storage == storage && crossing->to == stage)
-      add(program, ranges, at + crossing->first * dtype_size(storage->dtype),
-          crossing->count * dtype_size(storage->dtype));
+    const struct storage *into = crossing->into != NULL ? storage_root(crossing->into->storage) : crossing->storage;
+    const int64_t first = crossing->into != NULL ? crossing->into->offset : crossing->first;
+    if (into == storage && crossing->to == stage)
+      add(program, ranges, at + first * dtype_size(storage->dtype), crossing->count * dtype_size(storage->dtype));
   }
 }
 
@@ -151,7 +155,7 @@ static void add_saved(const struct program *program, const struct function *func
     const bool staged = step != NULL && step->callee->staged;
     if (staged && has(step, stage))
       add_saved(program, step->callee, stage, at, ranges);
-    else if (storage->frame != NULL ? step == NULL || has(step, stage) : writes(program, function, storage, stage))
+    else if (storage->frame != NULL ? step == NULL || has(step, stage) : writes(function, storage, stage))
       add(program, ranges, at, storage_bytes(storage));
     else
       add_received(program, storage, stage, at, ranges);
@@ -182,7 +186,7 @@ static void add_unused(struct program *program, int rank, const char *member, in
 
 static void add_parameters(struct program *program, int rank) {
   const int64_t bytes = weights_type(program->weights)->bytes, size = dtype_size(program->bits16);
-  const struct byte_ranges own = own_ranges(program, DTYPE_FLOAT32, rank);
+  const struct byte_ranges own = own_ranges(program, &(struct state){.dtype = DTYPE_FLOAT32}, rank);
   const bool trains = program->kind == PROGRAM_TRAIN;
   const int64_t own_bytes = program->ranks.own_elements * dtype_size(DTYPE_FLOAT32);
   add_unused(program, rank, "weights", bytes, stage_tree_ranges(program, program->weights, rank));

@@ -1,5 +1,7 @@
 #include "gen/plan/report/bytes.h"
 
+#include <string.h>
+
 #include "gen/ir/op.h"
 #include "gen/plan/ranks/compress.h"
 #include "gen/program/library.h"
@@ -66,13 +68,13 @@ static int64_t gradient_bytes(const struct program *program) {
 
 /* The first state is the weights. */
 static void count_states(const struct program *program, struct memory_bytes *bytes) {
-  bytes->averages = trains(program) && program->job->training.ema.decay > 0 ? weights_type(program->weights)->bytes : 0;
-  bytes->optimizer = -bytes->averages;
-  bytes->host = 0;
+  bytes->averages = bytes->optimizer = bytes->host = 0;
   for (int i = 0; i < program->states.count; i++) {
     const struct state *state = &program->states.items[i];
     if (state->on_host)
       bytes->host += state_bytes(state);
+    else if (strcmp(state->file, "ema") == 0)
+      bytes->averages = state_bytes(state);
     else if (i > 0)
       bytes->optimizer += state_bytes(state);
   }

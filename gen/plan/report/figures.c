@@ -89,11 +89,11 @@ static void find_limits_of_inputs(struct program *program) {
   }
 }
 
-/* Tokens and targets share the data's vocabulary. */
+/* Tokens and targets share the data's vocabulary; what writes the labels of rows reads no data, but tokens. */
 static void find_limits(struct program *program) {
   const struct region *entry = program->graph->entry;
   int64_t limit = 0;
-  if (job_has_rows(program->job)) {
+  if (job_has_rows(program->job) && program->kind != PROGRAM_GENERATE) {
     find_limits_of_inputs(program);
     return;
   }

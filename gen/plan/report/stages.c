@@ -78,6 +78,10 @@ static const char *forward_text(const struct program *program) {
   return text_string(&text);
 }
 
+static const char *averages_text(const struct program *program, int64_t bytes) {
+  return bytes > 0 ? arena_printf(program->arena, "averages %s; ", bytes_text(program->arena, bytes)) : "";
+}
+
 /* Of exchanges within a machine, which are no part of the arena. */
 static const char *shared_text(const struct program *program, int rank) {
   const int64_t bytes = shared_bytes(program, rank).touched;
@@ -100,12 +104,12 @@ const char *stages_text(const struct program *program) {
     const struct stage_bytes bytes = stage_bytes(program, k);
     text_printf(&text,
                 "%-5s %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %s)\n"
-                "          %ssends %s%s\n",
+                "          %s%ssends %s%s\n",
                 several ? "rank" : "stage", k, bytes_text(program->arena, bytes.weights),
                 bytes_text(program->arena, bytes.gradients), bytes_text(program->arena, bytes.optimizer),
                 bytes_text(program->arena, bytes.activations), slots_text(program, k),
-                mapped_text(program, k, "", "; "), bytes_text(program->arena, stage_sent_bytes(program, k)),
-                shared_text(program, k));
+                averages_text(program, bytes.averages), mapped_text(program, k, "", "; "),
+                bytes_text(program->arena, stage_sent_bytes(program, k)), shared_text(program, k));
   }
   return text_string(&text);
 }
@@ -123,11 +127,12 @@ json_t *stages_json(const struct program *program) {
   json_t *list = json_array();
   for (int k = 0; k < pipeline->ranks; k++) {
     const struct stage_bytes bytes = stage_bytes(program, k);
-    json_t *stage = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "layers", layers_of(pipeline, k), "weights",
-                              (json_int_t)bytes.weights, "gradients", (json_int_t)bytes.gradients, "optimizer",
-                              (json_int_t)bytes.optimizer, "activations", (json_int_t)bytes.activations, "shared",
-                              (json_int_t)shared_bytes(program, k).touched, "micro_batches",
-                              (json_int_t)pipeline->slots[k], "chunks", slots_json(pipeline, k));
+    json_t *stage =
+        json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "layers", layers_of(pipeline, k), "weights",
+                  (json_int_t)bytes.weights, "gradients", (json_int_t)bytes.gradients, "optimizer",
+                  (json_int_t)bytes.optimizer, "averages", (json_int_t)bytes.averages, "activations",
+                  (json_int_t)bytes.activations, "shared", (json_int_t)shared_bytes(program, k).touched,
+                  "micro_batches", (json_int_t)pipeline->slots[k], "chunks", slots_json(pipeline, k));
     if (program->target->memory.separate)
       json_object_set_new(stage, "mapped", json_integer((json_int_t)stage_mapped_bytes(program, k)));
     if (program->kind == PROGRAM_TRAIN)

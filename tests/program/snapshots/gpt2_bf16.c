@@ -1099,7 +1099,7 @@ static void narrow_weights(accel_bf16 *restrict copies, const float *restrict we
 
 /* ---- The model, function by function ---- */
 
-/* attend, gpt2.c:49. */
+/* attend, gpt2.c:51. */
 static void attend_forward(const struct attend_weights_bf16 *weights_bf16, struct attend_saved *saved,
                            accel_bf16 add[static 12 * 8], const accel_bf16 x[static 12 * 8]) {
   matmul_bf16_3x4x8x24(saved->qkv, x, weights_bf16->c_attn_weight);
@@ -1109,7 +1109,7 @@ static void attend_forward(const struct attend_weights_bf16 *weights_bf16, struc
   add_bf16_3x4x8(add, add, weights_bf16->c_proj_bias);
 }
 
-/* mlp, gpt2.c:55. */
+/* mlp, gpt2.c:57. */
 static void mlp_forward(const struct mlp_weights_bf16 *weights_bf16, struct mlp_saved *saved,
                         accel_bf16 add_2[static 12 * 8], const accel_bf16 x[static 12 * 8]) {
   matmul_bf16_3x4x8x32(saved->add, x, weights_bf16->c_fc_weight);
@@ -1118,7 +1118,7 @@ static void mlp_forward(const struct mlp_weights_bf16 *weights_bf16, struct mlp_
   add_bf16_3x4x8(add_2, add_2, weights_bf16->c_proj_bias);
 }
 
-/* block, gpt2.c:60. */
+/* block, gpt2.c:62. */
 static void block_forward(const struct block_weights *weights, const struct block_weights_bf16 *weights_bf16,
                           struct block_saved *saved, struct block_forward_scratch *scratch, float add[static 12 * 8],
                           const float x[static 12 * 8], uint64_t stream) {
@@ -1134,7 +1134,7 @@ static void block_forward(const struct block_weights *weights, const struct bloc
   add_bf16_3x4x8_2(add, saved->x_2, scratch->m);
 }
 
-/* predict, gpt2.c:68. */
+/* predict, gpt2.c:70. */
 static void predict_forward(const struct model_weights *weights, const struct model_weights_bf16 *weights_bf16,
                             struct predict_saved *saved, struct predict_forward_scratch *scratch,
                             accel_bf16 matmul[static 12 * 256], const int32_t tokens[static 3 * 4], uint64_t stream) {
@@ -1149,7 +1149,7 @@ static void predict_forward(const struct model_weights *weights, const struct mo
   matmul_nt_bf16_3x4x8x256(matmul, saved->x_4, weights_bf16->wte_weight);
 }
 
-/* model, gpt2.c:78. */
+/* model, gpt2.c:80. */
 static void model_forward(const struct model_weights *weights, const struct model_weights_bf16 *weights_bf16,
                           struct model_saved *saved, struct model_forward_scratch *scratch,
                           float cross_entropy[static 1], const int32_t tokens[static 3 * 4],
@@ -1160,7 +1160,7 @@ static void model_forward(const struct model_weights *weights, const struct mode
                              targets);
 }
 
-/* attend, gpt2.c:49. */
+/* attend, gpt2.c:51. */
 static void attend_evaluation_forward(const struct attend_weights_bf16 *weights_bf16,
                                       struct attend_evaluation_forward_scratch *scratch, accel_bf16 add[static 12 * 8],
                                       const accel_bf16 x[static 12 * 8]) {
@@ -1171,7 +1171,7 @@ static void attend_evaluation_forward(const struct attend_weights_bf16 *weights_
   add_bf16_3x4x8(add, add, weights_bf16->c_proj_bias);
 }
 
-/* mlp, gpt2.c:55. */
+/* mlp, gpt2.c:57. */
 static void mlp_evaluation_forward(const struct mlp_weights_bf16 *weights_bf16,
                                    struct mlp_evaluation_forward_scratch *scratch, accel_bf16 add_2[static 12 * 8],
                                    const accel_bf16 x[static 12 * 8]) {
@@ -1181,7 +1181,7 @@ static void mlp_evaluation_forward(const struct mlp_weights_bf16 *weights_bf16,
   add_bf16_3x4x8(add_2, add_2, weights_bf16->c_proj_bias);
 }
 
-/* block, gpt2.c:60. */
+/* block, gpt2.c:62. */
 static void block_evaluation_forward(const struct block_weights *weights, const struct block_weights_bf16 *weights_bf16,
                                      struct block_evaluation_forward_scratch *scratch, float add[static 12 * 8],
                                      const float x[static 12 * 8]) {
@@ -1195,7 +1195,7 @@ static void block_evaluation_forward(const struct block_weights *weights, const 
   add_bf16_3x4x8_2(add, add, scratch->m);
 }
 
-/* predict, gpt2.c:68. */
+/* predict, gpt2.c:70. */
 static void predict_evaluation_forward(const struct model_weights *weights,
                                        const struct model_weights_bf16 *weights_bf16,
                                        struct predict_evaluation_forward_scratch *scratch,
@@ -1210,7 +1210,7 @@ static void predict_evaluation_forward(const struct model_weights *weights,
   matmul_nt_bf16_3x4x8x256(matmul, scratch->x_4, weights_bf16->wte_weight);
 }
 
-/* model, gpt2.c:78. */
+/* model, gpt2.c:80. */
 static void model_evaluation_forward(const struct model_weights *weights, const struct model_weights_bf16 *weights_bf16,
                                      struct model_evaluation_forward_scratch *scratch, float cross_entropy[static 1],
                                      const int32_t tokens[static 3 * 4], const int32_t targets[static 3 * 4]) {
@@ -1219,7 +1219,7 @@ static void model_evaluation_forward(const struct model_weights *weights, const 
                              targets);
 }
 
-/* Gradient of attend, gpt2.c:49. */
+/* Gradient of attend, gpt2.c:51. */
 static void attend_backward(const struct attend_weights_bf16 *weights_bf16, struct attend_weights *gradients,
                             struct attend_saved *saved, struct attend_backward_scratch *scratch,
                             accel_bf16 d_x[static 12 * 8], const accel_bf16 d_add[static 12 * 8],
@@ -1234,7 +1234,7 @@ static void attend_backward(const struct attend_weights_bf16 *weights_bf16, stru
   matmul_tn_bf16_8x12x24(gradients->c_attn_weight, x, scratch->d_qkv);
 }
 
-/* Gradient of mlp, gpt2.c:55. */
+/* Gradient of mlp, gpt2.c:57. */
 static void mlp_backward(const struct mlp_weights_bf16 *weights_bf16, struct mlp_weights *gradients,
                          struct mlp_saved *saved, struct mlp_backward_scratch *scratch, accel_bf16 d_x[static 12 * 8],
                          const accel_bf16 d_add_2[static 12 * 8], const accel_bf16 x[static 12 * 8]) {
@@ -1247,7 +1247,7 @@ static void mlp_backward(const struct mlp_weights_bf16 *weights_bf16, struct mlp
   matmul_tn_bf16_8x12x32(gradients->c_fc_weight, x, scratch->d_h);
 }
 
-/* Gradient of block, gpt2.c:60. */
+/* Gradient of block, gpt2.c:62. */
 static void block_backward(const struct block_weights *weights, const struct block_weights_bf16 *weights_bf16,
                            struct block_weights *gradients, struct block_saved *saved,
                            struct block_backward_scratch *scratch, float d_x[static 12 * 8],
@@ -1268,7 +1268,7 @@ static void block_backward(const struct block_weights *weights, const struct blo
   add_3x4x8_2(d_x, d_x, scratch->layer_norm_backward_2);
 }
 
-/* Gradient of predict, gpt2.c:68. */
+/* Gradient of predict, gpt2.c:70. */
 static void predict_backward(const struct model_weights *weights, const struct model_weights_bf16 *weights_bf16,
                              struct model_weights *gradients, struct predict_saved *saved,
                              struct predict_backward_scratch *scratch, const accel_bf16 d_matmul[static 12 * 256],
@@ -1287,7 +1287,7 @@ static void predict_backward(const struct model_weights *weights, const struct m
   embedding_backward_add_3x4x8(gradients->wte_weight, scratch->d_add, tokens);
 }
 
-/* Gradient of model, gpt2.c:78. */
+/* Gradient of model, gpt2.c:80. */
 static void model_backward(const struct model_weights *weights, const struct model_weights_bf16 *weights_bf16,
                            struct model_weights *gradients, struct model_saved *saved,
                            struct model_backward_scratch *scratch, const int32_t targets[static 3 * 4],
@@ -1469,7 +1469,7 @@ static const struct accel_key keys[] = {
     {"training.seed", "11", false},
     {"training.eval_interval", "2", true},
     {"checkpoint.project_dir", "run", true},
-    {"the model's C", "5c26d96aeb6a07a0", true},
+    {"the model's C", "b1dd41ccbce48dc2", true},
 };
 
 static const struct accel_program program = {
@@ -1511,6 +1511,23 @@ static const struct accel_program program = {
     .checkpoint.automatic_naming = true,
     .checkpoint.max_shard_bytes = 10000000000,
     .checkpoint.resume = "never",
+    .checkpoint.config = "{\"architectures\": [\"GPT2LMHeadModel\"],\n"
+                         "\"model_type\": \"gpt2\",\n"
+                         "\"n_positions\": 4,\n"
+                         "\"n_inner\": 32,\n"
+                         "\"activation_function\": \"gelu_new\",\n"
+                         "\"layer_norm_epsilon\": 1e-5,\n"
+                         "\"scale_attn_weights\": true,\n"
+                         "\"scale_attn_by_inverse_layer_idx\": false,\n"
+                         "\"add_cross_attention\": false,\n"
+                         "\"tie_word_embeddings\": true,\n"
+                         "\"n_layer\": 2,\n"
+                         "\"n_head\": 2,\n"
+                         "\"n_embd\": 8,\n"
+                         "\"vocab_size\": 256,\n"
+                         "\"bos_token_id\": null,\n"
+                         "\"eos_token_id\": null,\n"
+                         "\"pad_token_id\": null}",
     .checkpoint.saves_on_signal = true,
     .project_dir = "run",
 };

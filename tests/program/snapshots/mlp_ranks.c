@@ -442,7 +442,7 @@ static void update_range(const struct range *range, double lr) {
 static void update(int64_t at, double lr) {
   (void)at;
 #pragma omp parallel
-  for (size_t s = 0; s < 2; s++) update_range(&ranges[s], lr);
+  for (size_t i = 0; i < 2; i++) update_range(&ranges[i], lr);
 }
 
 /* What the newest step left, for the log. */
@@ -542,7 +542,7 @@ static const struct accel_key keys[] = {
     {"training.steps", "3", true},
     {"training.seed", "11", false},
     {"checkpoint.project_dir", "run", true},
-    {"the model's C", "ba759d30f1a86025", true},
+    {"the model's C", "ebc4564034da0194", true},
 };
 
 static const struct accel_program program = {
