@@ -32,9 +32,13 @@ const char *const other_heads[] = {"albert.pooler.*", "sop_classifier.*"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
-    {"hidden_act", .is = "gelu_new"},      {"position_embedding_type", .is = "absolute"},
-    {"tie_word_embeddings", .is = "true"}, {"net_structure_type", .is = "0"},
-    {"num_memory_blocks", .is = "0"},      {"gap_size", .is = "0"},
+    {"model_type", .is = "albert"},
+    {"hidden_act", .is = "gelu_new"},
+    {"position_embedding_type", .is = "absolute"},
+    {"tie_word_embeddings", .is = "true"},
+    {"net_structure_type", .is = "0"},
+    {"num_memory_blocks", .is = "0"},
+    {"gap_size", .is = "0"},
     {"down_scale_factor", .is = "1"},
 };
 

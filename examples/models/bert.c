@@ -29,6 +29,7 @@ const char *const other_heads[] = {"bert.pooler.*", "cls.seq_relationship.*"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "bert"},
     BERT_PUBLISHED,
 };
 

@@ -26,6 +26,7 @@ const char *const architectures[] = {"BertForSequenceClassification"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "bert"},
     {"num_labels id2label.#", "num_labels"},
     {"problem_type"},
     BERT_PUBLISHED,

@@ -22,9 +22,11 @@ const struct config defaults = {
 #include "bert.h"
 
 const char *const architectures[] = {"BertForQuestionAnswering"};
+const char *const published_outputs[] = {"start_logits", "end_logits"};
 
 /* What a published config.json says otherwise than by a field's own name. */
-const struct published published[] = {{"num_labels id2label.#"}, {"problem_type"}, BERT_PUBLISHED};
+const struct published published[] = {
+    {"model_type", .is = "bert"}, {"num_labels id2label.#"}, {"problem_type"}, BERT_PUBLISHED};
 
 struct published_inputs published_inputs(struct config c) {
   return (struct published_inputs){{{"input_ids", {c.max_position_embeddings}, .whole = true},

@@ -43,6 +43,7 @@ const char *const architectures[] = {"CLIPModel"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "clip"},
     {"text_config.hidden_act", "text_activation", .absent = "quick_gelu"},
     {"vision_config.hidden_act", "vision_activation", .absent = "quick_gelu"},
     {"text_config.eos_token_id", "text_config.eos_token_id", .absent = "49407"},

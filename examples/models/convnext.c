@@ -28,6 +28,7 @@ const char *const architectures[] = {"ConvNextForImageClassification"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "convnext"},
     {"num_labels id2label.#", "num_labels"},
     {"num_stages", .is = "4"},
     {"hidden_act", .is = "gelu"},
@@ -37,7 +38,7 @@ const struct published published[] = {
 };
 
 struct published_inputs published_inputs(struct config c) {
-  return (struct published_inputs){{{"features", {c.num_channels * c.image_size * c.image_size}}}};
+  return (struct published_inputs){{{"features", {c.num_channels, c.image_size, c.image_size}}}};
 }
 
 #define EPS 1e-6

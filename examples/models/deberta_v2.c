@@ -36,6 +36,7 @@ const char *const architectures[] = {"DebertaV2ForSequenceClassification"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "deberta-v2"},
     {"num_labels id2label.#", "num_labels"},
     {"norm_rel_ebd", "norm_rel_ebd", .absent = "none"},
     {"position_biased_input", "position_biased_input", .absent = "true"},

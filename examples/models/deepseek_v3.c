@@ -37,8 +37,12 @@ const struct config defaults = {
 
 const char *const architectures[] = {"DeepseekV3ForCausalLM"};
 
+/* The layer after the 61 of the published model, which predicts the token after the next one. */
+const char *const other_heads[] = {"model.layers.61.*"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "deepseek_v3"},
     {"q_lora_rank", "q_lora_rank", .absent = "1536", .null = "0"},
     {"n_routed_experts num_local_experts", "n_routed_experts"},
     {"n_group", "n_group", .absent = "8"},
@@ -196,3 +200,77 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. It computes with one head of keys and values, the narrow row, as wide as
+ * these keys are. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "deepseek2"},
+    {"block_count", "num_hidden_layers"},
+    {"context_length", "max_position_embeddings"},
+    {"embedding_length", "hidden_size"},
+    {"feed_forward_length", "intermediate_size"},
+    {"vocab_size", "vocab_size"},
+    {"attention.head_count", "num_attention_heads"},
+    {"attention.head_count_kv", "1"},
+    {"attention.key_length", "kv_lora_rank+qk_rope_head_dim"},
+    {"attention.value_length", "kv_lora_rank"},
+    {"attention.key_length_mla", "qk_nope_head_dim+qk_rope_head_dim"},
+    {"attention.value_length_mla", "v_head_dim"},
+    {"attention.kv_lora_rank", "kv_lora_rank"},
+    {"attention.q_lora_rank", "q_lora_rank"},
+    /* It takes no q_lora_rank of models with as many layers as published ones without it. */
+    {.value = "q_lora_rank", .is = "0", .when = "num_hidden_layers=26"},
+    {.value = "q_lora_rank", .is = "0", .when = "num_hidden_layers=27"},
+    {.value = "q_lora_rank", .is = "0", .when = "num_hidden_layers=48 vocab_size=128256"},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", .is = "1e-6"}, /* the narrow rows have it always */
+    {"rope.dimension_count", "qk_rope_head_dim"},
+    {.value = "rope_interleave", .is = "true"},
+    {"leading_dense_block_count", "first_k_dense_replace"},
+    {"expert_count", "n_routed_experts"},
+    {"expert_used_count", "num_experts_per_tok"},
+    {"expert_shared_count", "n_shared_experts"},
+    {"expert_feed_forward_length", "moe_intermediate_size"},
+    {"expert_group_count", "n_group", .when = "topk_group!=n_group"},
+    {"expert_group_used_count", "topk_group", .when = "topk_group!=n_group"},
+    {"expert_gating_func", "2"}, /* sigmoids */
+    {"expert_weights_scale", "routed_scaling_factor", .type = "f32"},
+    {"expert_weights_norm", "norm_topk_prob", .when = "norm_topk_prob=true"},
+    {.value = "routed_scaling_factor", .is = "1", .when = "routed_scaling_factor=0"}, /* 0 means 1 there */
+    {.value = "initializer_range"},
+    {.value = "tie_word_embeddings"},
+    GGUF_ROPE("ROPE_DEFAULT ROPE_YARN"),
+    GGUF_YARN,
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    GGUF_LLAMA_ENDS,
+    {"model.layers.#.input_layernorm.weight", "blk.#.attn_norm.weight"},
+    {"model.layers.#.self_attn.q_proj.weight", "blk.#.attn_q.weight", .when = "q_lora_rank=0"},
+    {"model.layers.#.self_attn.q_a_proj.weight", "blk.#.attn_q_a.weight", .when = "q_lora_rank!=0"},
+    {"model.layers.#.self_attn.q_a_layernorm.weight", "blk.#.attn_q_a_norm.weight", .when = "q_lora_rank!=0"},
+    {"model.layers.#.self_attn.q_b_proj.weight", "blk.#.attn_q_b.weight", .when = "q_lora_rank!=0"},
+    {"model.layers.#.self_attn.kv_a_proj_with_mqa.weight", "blk.#.attn_kv_a_mqa.weight"},
+    {"model.layers.#.self_attn.kv_a_layernorm.weight", "blk.#.attn_kv_a_norm.weight"},
+    {"model.layers.#.self_attn.kv_b_proj.weight", "blk.#.attn_k_b.weight",
+     .change = "heads_transposed num_attention_heads 0 qk_nope_head_dim"},
+    {"model.layers.#.self_attn.kv_b_proj.weight", "blk.#.attn_v_b.weight",
+     .change = "heads num_attention_heads qk_nope_head_dim v_head_dim"},
+    {"model.layers.#.self_attn.o_proj.weight", "blk.#.attn_output.weight"},
+    {"model.layers.#.post_attention_layernorm.weight", "blk.#.ffn_norm.weight"},
+    {"model.layers.#.mlp.gate_proj.weight", "blk.#.ffn_gate.weight", .when = "#<first_k_dense_replace"},
+    {"model.layers.#.mlp.up_proj.weight", "blk.#.ffn_up.weight", .when = "#<first_k_dense_replace"},
+    {"model.layers.#.mlp.down_proj.weight", "blk.#.ffn_down.weight", .when = "#<first_k_dense_replace"},
+    {"model.layers.#.mlp.gate.weight", "blk.#.ffn_gate_inp.weight", .type = "f32", .when = "#>=first_k_dense_replace"},
+    {"model.layers.#.mlp.gate.e_score_correction_bias", "blk.#.exp_probs_b.bias", .when = "#>=first_k_dense_replace"},
+    {"model.layers.#.mlp.experts.*.gate_proj.weight", "blk.#.ffn_gate_exps.weight", .when = "#>=first_k_dense_replace"},
+    {"model.layers.#.mlp.experts.*.up_proj.weight", "blk.#.ffn_up_exps.weight", .when = "#>=first_k_dense_replace"},
+    {"model.layers.#.mlp.experts.*.down_proj.weight", "blk.#.ffn_down_exps.weight", .when = "#>=first_k_dense_replace"},
+    {"model.layers.#.mlp.shared_experts.gate_proj.weight", "blk.#.ffn_gate_shexp.weight",
+     .when = "#>=first_k_dense_replace"},
+    {"model.layers.#.mlp.shared_experts.up_proj.weight", "blk.#.ffn_up_shexp.weight",
+     .when = "#>=first_k_dense_replace"},
+    {"model.layers.#.mlp.shared_experts.down_proj.weight", "blk.#.ffn_down_shexp.weight",
+     .when = "#>=first_k_dense_replace"},
+};

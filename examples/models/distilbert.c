@@ -21,6 +21,7 @@ const char *const architectures[] = {"DistilBertForMaskedLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "distilbert"},
     {"activation", .is = "gelu"},
     {"tie_word_embeddings tie_weights_", .is = "true"},
     {"sinusoidal_pos_embds"}, /* how the table of positions started */

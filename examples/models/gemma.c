@@ -26,6 +26,7 @@ const char *const architectures[] = {"GemmaForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "gemma"},
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
     GEMMA_PUBLISHED,
     ROPE_PUBLISHED("10000"),
@@ -62,3 +63,16 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "gemma"},
+    GGUF_GEMMA_KEYS,
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    GGUF_GEMMA_TENSORS,
+    {"model.layers.#.post_attention_layernorm.weight", "blk.#.ffn_norm.weight", .change = "plus 1"},
+};

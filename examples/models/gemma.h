@@ -11,7 +11,7 @@
 /* What a published config.json says of all of them. */
 #define GEMMA_PUBLISHED                                                                                                \
   {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},                                     \
-      {"hidden_act", .is = "gelu gelu_pytorch_tanh"},                                                                  \
+      {"hidden_act", .is = "gelu_pytorch_tanh gelu"},                                                                  \
       {"hidden_activation", .is = "gelu_pytorch_tanh", .null = "gelu_pytorch_tanh"},                                   \
       {"attention_bias", .is = "false"}, {"use_bidirectional_attention", .is = "null false"},                          \
       {"tie_word_embeddings", .is = "true"},                                                                           \

@@ -13,8 +13,8 @@ enum layer_type { LAYER_BY_PATTERN, LAYER_SLIDING_ATTENTION, LAYER_FULL_ATTENTIO
 
 struct config {
   int num_hidden_layers, num_attention_heads, num_key_value_heads, head_dim;
-  int hidden_size, intermediate_size, vocab_size, sliding_window;
-  double rms_norm_eps, initializer_range, query_pre_attn_scalar;
+  int hidden_size, intermediate_size, vocab_size, sliding_window, query_pre_attn_scalar;
+  double rms_norm_eps, initializer_range;
   double attn_logit_softcapping, final_logit_softcapping;
   enum layer_type layer_types[128]; /* LAYER_BY_PATTERN: sliding, full, sliding, full, ... */
   struct rope_config rope;
@@ -37,6 +37,7 @@ const char *const architectures[] = {"Gemma2ForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "gemma2"},
     {"head_dim", "head_dim", .absent = "256"},
     {"attn_logit_softcapping", "attn_logit_softcapping", .absent = "50", .null = "0"},
     {"final_logit_softcapping", "final_logit_softcapping", .absent = "30", .null = "0"},
@@ -50,37 +51,15 @@ static tensor capped(tensor x, double cap) {
   return scale(tanh_of(scale(x, 1 / cap)), cap);
 }
 
-/* [T][T]: far below all scores where a key comes after the query, or is `window` or more before it. */
-static tensor hidden(int positions, int window) {
-  tensor position = cast_float(arange(positions));
-  tensor before = sub(reshape(position, positions, 1), reshape(position, 1, positions));
-  return scale(add(less(before, constant(0, 1)), greater_equal(before, constant(window, 1))), -1e30);
-}
-
-/* [B][K][T][D] as [B][H][T][D]: H / K heads of queries share keys and values. */
-static tensor repeated(tensor x, struct config c) {
-  int shared = c.num_attention_heads / c.num_key_value_heads, batch = dim(x, 0), positions = dim(x, 2);
-  if (shared == 1) return x;
-  x = reshape(x, batch, c.num_key_value_heads, 1, positions, c.head_dim);
-  x = add(x, constant(0, 1, 1, shared, 1, 1));
-  return reshape(x, batch, c.num_attention_heads, positions, c.head_dim);
-}
-
-/* Attention whose scores are capped. */
-static tensor attend_capped(tensor q, tensor k, tensor v, int window, struct config c) {
-  tensor scores = scale(matmul_transposed(q, repeated(k, c)), 1 / sqrt(c.query_pre_attn_scalar));
-  tensor weights = softmax(add(capped(scores, c.attn_logit_softcapping), hidden(dim(q, 2), window)));
-  return matmul(weights, repeated(v, c));
-}
-
 static tensor attend(scope s, tensor x, struct rope rope, int window, struct config c) {
   tensor q = linear_no_bias(at(s, "q_proj"), x, c.num_attention_heads * c.head_dim);
   tensor k = linear_no_bias(at(s, "k_proj"), x, c.num_key_value_heads * c.head_dim);
   tensor v = heads(linear_no_bias(at(s, "v_proj"), x, c.num_key_value_heads * c.head_dim), c.num_key_value_heads);
   q = rotary(heads(q, c.num_attention_heads), rope.cos, rope.sin);
   k = rotary(heads(k, c.num_key_value_heads), rope.cos, rope.sin);
-  tensor y = c.attn_logit_softcapping > 0 ? attend_capped(q, k, v, window, c)
-                                          : attend_window(q, k, v, window, c.query_pre_attn_scalar);
+  double cap = c.attn_logit_softcapping, scalar = c.query_pre_attn_scalar;
+  tensor y =
+      cap > 0 ? attention_capped(q, k, v, window, 1 / sqrt(scalar), cap) : attend_window(q, k, v, window, scalar);
   return linear_no_bias(at(s, "o_proj"), merge(y), c.hidden_size);
 }
 
@@ -113,3 +92,22 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "gemma2"},
+    {"attn_logit_softcapping", "attn_logit_softcapping"},
+    {"final_logit_softcapping", "final_logit_softcapping"},
+    {.value = "attn_logit_softcapping", .is = "50", .when = "attn_logit_softcapping=0"},
+    {.value = "final_logit_softcapping", .is = "30", .when = "final_logit_softcapping=0"},
+    GGUF_GEMMA_SCALE("46"),
+    GGUF_GEMMA_WINDOW,
+    GGUF_GEMMA_KEYS,
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    GGUF_GEMMA_TENSORS,
+    GGUF_GEMMA_NORMS,
+};

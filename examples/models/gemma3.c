@@ -14,7 +14,8 @@ enum layer_type { LAYER_BY_PATTERN, LAYER_SLIDING_ATTENTION, LAYER_FULL_ATTENTIO
 struct config {
   int num_hidden_layers, num_attention_heads, num_key_value_heads, head_dim;
   int hidden_size, intermediate_size, vocab_size, sliding_window, sliding_window_pattern;
-  double rms_norm_eps, initializer_range, query_pre_attn_scalar;
+  int query_pre_attn_scalar;
+  double rms_norm_eps, initializer_range;
   enum layer_type layer_types[128];
   struct rope_config rope, local_rope; /* of layers that see all keys, and of those that do not */
 };
@@ -36,6 +37,7 @@ const char *const architectures[] = {"Gemma3ForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "gemma3_text"},
     {"head_dim", "head_dim", .absent = "256"},
     {"sliding_window_pattern _sliding_window_pattern", "sliding_window_pattern", .absent = "6"},
     {"attn_logit_softcapping", .is = "null"},
@@ -44,7 +46,7 @@ const struct published published[] = {
     {"rope_parameters.full_attention.rope_type rope_scaling.rope_type rope_scaling", "rope.kind", .absent = "default"},
     {"rope_parameters.full_attention.factor rope_scaling.factor", "rope.factor"},
     {"rope_parameters.sliding_attention.rope_theta rope_local_base_freq", "local_rope.theta", .absent = "10000"},
-    {"rope_parameters.sliding_attention.rope_type", "local_rope.kind"},
+    {"rope_parameters.sliding_attention.rope_type", "local_rope.kind", .absent = "default"},
     {"rope_parameters.sliding_attention.factor", "local_rope.factor"},
     {"max_position_embeddings"},
     {"cache_implementation"},
@@ -92,3 +94,24 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "gemma3"},
+    {"rope.freq_base_swa", "local_rope.theta", .type = "f32"},
+    {.value = "local_rope.kind", .is = "ROPE_DEFAULT"},
+    {.value = "local_rope.*"},
+    {"attention.sliding_window_pattern", "sliding_window_pattern", .when = "layer_types.0=LAYER_BY_PATTERN"},
+    GGUF_GEMMA_SCALE("62"),
+    GGUF_GEMMA_WINDOW,
+    GGUF_GEMMA_KEYS,
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    GGUF_GEMMA_TENSORS,
+    GGUF_GEMMA_NORMS,
+    {"model.layers.#.self_attn.q_norm.weight", "blk.#.attn_q_norm.weight", .change = "plus 1"},
+    {"model.layers.#.self_attn.k_norm.weight", "blk.#.attn_k_norm.weight", .change = "plus 1"},
+};

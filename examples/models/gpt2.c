@@ -17,6 +17,7 @@ const char *const architectures[] = {"GPT2LMHeadModel"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "gpt2"},
     {"n_positions n_ctx", "block_size", .absent = "1024"},
     {"n_inner", .is = "4*n_embd", .absent = "4*n_embd"},
     {"activation_function", .is = "gelu_new gelu_pytorch_tanh", .absent = "gelu_new"},
@@ -25,6 +26,7 @@ const struct published published[] = {
     {"scale_attn_by_inverse_layer_idx", .is = "false"},
     {"add_cross_attention", .is = "false"},
     {"tie_word_embeddings", .is = "true"},
+    {.field = "dropout"}, /* of training alone */
     {"summary_*"},
     {"reorder_and_upcast_attn"},
 };

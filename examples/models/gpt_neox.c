@@ -27,6 +27,7 @@ const char *const architectures[] = {"GPTNeoXForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "gpt_neox"},
     {"rope_parameters.partial_rotary_factor partial_rotary_factor rotary_pct", "rotary_pct", .absent = "0.25"},
     {"hidden_act", .is = "gelu"},
     {"attention_bias", .is = "true"},

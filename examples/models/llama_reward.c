@@ -26,6 +26,7 @@ const char *const architectures[] = {"LlamaForSequenceClassification"};
 /* What a published config.json says otherwise than by a field's own name. The last token is that of attention_mask, not
  * the one before the first pad_token_id: the padding must be a token that no text has. */
 const struct published published[] = {
+    {"model_type", .is = "llama"},
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
     {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
     {"hidden_act", .is = "silu"},

@@ -25,6 +25,7 @@ const char *const architectures[] = {"MambaForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "mamba"},
     {"intermediate_size", .is = "expand*hidden_size"},
     {"hidden_act", .is = "silu"},
     {"use_bias", .is = "false"},
@@ -78,3 +79,39 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "mamba"},
+    {"block_count", "num_hidden_layers"},
+    {"context_length", "1048576"}, /* it has none */
+    {"embedding_length", "hidden_size"},
+    {"feed_forward_length", "0"},
+    {"attention.head_count", "0"},
+    {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
+    {"ssm.conv_kernel", "conv_kernel"},
+    {"ssm.inner_size", "expand*hidden_size"},
+    {"ssm.state_size", "state_size"},
+    {"ssm.time_step_rank", "time_step_rank", .when = "time_step_rank!=0"},
+    {"ssm.time_step_rank", "hidden_size/16", .when = "time_step_rank=0"},
+    {.value = "expand", .is = "2"},
+    {.value = "initializer_range"},
+    {.value = "vocab_size"},
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    {"backbone.embeddings.weight", "token_embd.weight"},
+    {"backbone.norm_f.weight", "output_norm.weight"},
+    {"backbone.layers.#.norm.weight", "blk.#.attn_norm.weight"},
+    {"backbone.layers.#.mixer.in_proj.weight", "blk.#.ssm_in.weight"},
+    {"backbone.layers.#.mixer.conv1d.weight", "blk.#.ssm_conv1d.weight", .change = "squeeze", .type = "f32"},
+    {"backbone.layers.#.mixer.conv1d.bias", "blk.#.ssm_conv1d.bias"},
+    {"backbone.layers.#.mixer.x_proj.weight", "blk.#.ssm_x.weight"},
+    {"backbone.layers.#.mixer.dt_proj.weight", "blk.#.ssm_dt.weight"},
+    {"backbone.layers.#.mixer.dt_proj.bias", "blk.#.ssm_dt.bias"},
+    {"backbone.layers.#.mixer.A_log", "blk.#.ssm_a", .change = "minus_exp", .type = "f32"},
+    {"backbone.layers.#.mixer.D", "blk.#.ssm_d"},
+    {"backbone.layers.#.mixer.out_proj.weight", "blk.#.ssm_out.weight"},
+};

@@ -28,6 +28,7 @@ const char *const architectures[] = {"MistralForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "mistral"},
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
     {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
     {"sliding_window", "sliding_window", .absent = "4096", .null = "0"},

@@ -33,12 +33,14 @@ const char *const architectures[] = {"MixtralForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "mixtral"},
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
     {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
     {"sliding_window", .is = "null"},
     {"rms_norm_eps", "rms_norm_eps", .absent = "1e-5"},
     {"hidden_act", .is = "silu"},
     {"router_jitter_noise"},
+    {.field = "grouped_experts"}, /* the same, one expert after the other */
     {"rope_parameters.partial_rotary_factor partial_rotary_factor", .is = "1"},
     ROPE_PUBLISHED("1000000"),
 };

@@ -29,6 +29,7 @@ const char *const architectures[] = {"PhiForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "phi"},
     {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
     {"rope_parameters.partial_rotary_factor partial_rotary_factor", "partial_rotary_factor", .absent = "0.5"},
     {"hidden_act", .is = "gelu_new"},

@@ -30,8 +30,9 @@ const char *const architectures[] = {"Phi3ForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "phi3"},
     {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
-    {"sliding_window", "sliding_window", .absent = "0"},
+    {"sliding_window", "sliding_window", .absent = "0", .null = "0"},
     {"hidden_act", .is = "silu"},
     {"attention_bias", .is = "false"},
     {"rope_parameters.partial_rotary_factor partial_rotary_factor", "partial_rotary_factor", .absent = "1"},
@@ -90,3 +91,34 @@ tensor predict(scope s, struct config c, tensor tokens) {
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   return cross_entropy(predict(s, c, tokens), targets);
 }
+
+#include "gguf.h" /* of the tables below alone */
+
+/* What llama.cpp calls it in a file of GGUF. */
+const struct gguf_key gguf_keys[] = {
+    {"general.architecture", .text = "phi3"},
+    {"block_count", "num_hidden_layers"},
+    {"context_length", "max_position_embeddings"},
+    {"rope.scaling.original_context_length", "max_position_embeddings"},
+    {"embedding_length", "hidden_size"},
+    {"feed_forward_length", "intermediate_size"},
+    {"attention.head_count", "num_attention_heads"},
+    {"attention.head_count_kv", "num_key_value_heads"},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
+    {"attention.sliding_window", "sliding_window", .is = "0"}, /* llama.cpp attends to all keys */
+    {"rope.dimension_count", "partial_rotary_factor*hidden_size/num_attention_heads", .type = "u32"},
+    {.value = "initializer_range"},
+    {.value = "tie_word_embeddings"},
+    {.value = "vocab_size"},
+    GGUF_ROPE("ROPE_DEFAULT"),
+};
+
+const struct gguf_tensor gguf_tensors[] = {
+    GGUF_LLAMA_ENDS,
+    {"model.layers.#.input_layernorm.weight", "blk.#.attn_norm.weight"},
+    {"model.layers.#.self_attn.qkv_proj.weight", "blk.#.attn_qkv.weight"},
+    {"model.layers.#.self_attn.o_proj.weight", "blk.#.attn_output.weight"},
+    {"model.layers.#.post_attention_layernorm.weight", "blk.#.ffn_norm.weight"},
+    {"model.layers.#.mlp.gate_up_proj.weight", "blk.#.ffn_up.weight"},
+    {"model.layers.#.mlp.down_proj.weight", "blk.#.ffn_down.weight"},
+};

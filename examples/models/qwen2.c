@@ -26,6 +26,7 @@ const char *const architectures[] = {"Qwen2ForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "qwen2"},
     {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
     {"hidden_act", .is = "silu"},
     {"use_sliding_window", .is = "false"},

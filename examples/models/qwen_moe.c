@@ -14,7 +14,7 @@ struct config {
   int num_hidden_layers, num_attention_heads, num_key_value_heads, head_dim;
   int hidden_size, vocab_size;
   int num_experts, num_experts_per_tok, moe_intermediate_size;
-  int decoder_sparse_step, intermediate_size; /* all but each so manieth layer have no experts, but one wide layer */
+  int decoder_sparse_step, intermediate_size; /* layers whose number is no multiple of it have no experts */
   int shared_expert_intermediate_size;        /* 0: no expert that all tokens go to */
   bool norm_topk_prob, qk_norm, qkv_bias, tie_word_embeddings;
   double router_aux_loss_coef, capacity_factor;
@@ -37,12 +37,16 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(10000),
 };
 
-const char *const architectures[] = {"Qwen3MoeForCausalLM", "Qwen2MoeForCausalLM qk_norm=false"};
+const char *const architectures[] = {
+    "Qwen3MoeForCausalLM qk_norm=true qkv_bias=false shared_expert_intermediate_size=0",
+    "Qwen2MoeForCausalLM qk_norm=false"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", "qk_norm", .is = "qwen2_moe qwen3_moe"},
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
     {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
+    {.field = "capacity_factor", .is = "0"}, /* of training alone */
     {"num_experts num_local_experts", "num_experts"},
     {"norm_topk_prob", "norm_topk_prob", .absent = "false"},
     {"mlp_only_layers.*", .is = "null"},
@@ -182,15 +186,19 @@ tensor model(scope s, struct config c, tensor tokens, tensor targets) {
 
 /* What llama.cpp calls it in a file of GGUF. */
 const struct gguf_key gguf_keys[] = {
-    {"general.architecture", .text = "qwen3moe"},
+    {"general.architecture", .text = "qwen3moe", .when = "qk_norm=true"},
+    {"general.architecture", .text = "qwen2moe", .when = "qk_norm=false"},
     {"expert_count", "num_experts"},
     {"expert_used_count", "num_experts_per_tok"},
     {"expert_feed_forward_length", "moe_intermediate_size"},
     {.value = "decoder_sparse_step", .is = "1"},
-    {.value = "shared_expert_intermediate_size", .is = "0"},
-    {.value = "norm_topk_prob", .is = "true"},
-    {.value = "qk_norm", .is = "true"},
-    {.value = "qkv_bias", .is = "false"},
+    {.value = "shared_expert_intermediate_size", .is = "0", .when = "qk_norm=true"},
+    {.value = "norm_topk_prob", .is = "true", .when = "qk_norm=true"},
+    {.value = "qkv_bias", .is = "false", .when = "qk_norm=true"},
+    {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", .when = "qk_norm=false"},
+    {.value = "norm_topk_prob", .is = "false", .when = "qk_norm=false"},
+    {.value = "qkv_bias", .is = "true", .when = "qk_norm=false"},
+    {.value = "qk_norm"},
     {.value = "capacity_factor", .is = "0"},
     {.value = "router_aux_loss_coef"},
     GGUF_LLAMA_KEYS("head_dim", GGUF_KINDS),
@@ -199,10 +207,18 @@ const struct gguf_key gguf_keys[] = {
 const struct gguf_tensor gguf_tensors[] = {
     GGUF_LLAMA_ENDS,
     GGUF_LLAMA_ATTENTION("", ""),
-    {"model.layers.#.self_attn.q_norm.weight", "blk.#.attn_q_norm.weight"},
-    {"model.layers.#.self_attn.k_norm.weight", "blk.#.attn_k_norm.weight"},
+    {"model.layers.#.self_attn.q_norm.weight", "blk.#.attn_q_norm.weight", .when = "qk_norm=true"},
+    {"model.layers.#.self_attn.k_norm.weight", "blk.#.attn_k_norm.weight", .when = "qk_norm=true"},
+    {"model.layers.#.self_attn.q_proj.bias", "blk.#.attn_q.bias", .when = "qk_norm=false"},
+    {"model.layers.#.self_attn.k_proj.bias", "blk.#.attn_k.bias", .when = "qk_norm=false"},
+    {"model.layers.#.self_attn.v_proj.bias", "blk.#.attn_v.bias", .when = "qk_norm=false"},
     {"model.layers.#.mlp.gate.weight", "blk.#.ffn_gate_inp.weight", .type = "f32"},
     {"model.layers.#.mlp.experts.*.gate_proj.weight", "blk.#.ffn_gate_exps.weight"},
     {"model.layers.#.mlp.experts.*.up_proj.weight", "blk.#.ffn_up_exps.weight"},
     {"model.layers.#.mlp.experts.*.down_proj.weight", "blk.#.ffn_down_exps.weight"},
+    {"model.layers.#.mlp.shared_expert.gate_proj.weight", "blk.#.ffn_gate_shexp.weight", .when = "qk_norm=false"},
+    {"model.layers.#.mlp.shared_expert.up_proj.weight", "blk.#.ffn_up_shexp.weight", .when = "qk_norm=false"},
+    {"model.layers.#.mlp.shared_expert.down_proj.weight", "blk.#.ffn_down_shexp.weight", .when = "qk_norm=false"},
+    {"model.layers.#.mlp.shared_expert_gate.weight", "blk.#.ffn_gate_inp_shexp.weight", .type = "f32",
+     .when = "qk_norm=false"},
 };

@@ -28,6 +28,7 @@ const char *const architectures[] = {"ResNetForImageClassification"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "resnet"},
     {"num_labels id2label.#", "num_labels"},
     {"hidden_act", .is = "relu"},
     {"hidden_sizes.#", "stages"},
@@ -36,7 +37,7 @@ const struct published published[] = {
 };
 
 struct published_inputs published_inputs(struct config c) {
-  return (struct published_inputs){{{"features", {c.num_channels * c.image_size * c.image_size}}}};
+  return (struct published_inputs){{{"features", {c.num_channels, c.image_size, c.image_size}}}};
 }
 
 /* He's start: normal, so that gradients keep their size (arXiv:1502.01852). */

@@ -30,6 +30,7 @@ const char *const other_heads[] = {"roberta.pooler.*"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "roberta xlm-roberta camembert"},
     {"pad_token_id", "pad_token_id"},
     {"type_vocab_size", "type_vocab_size", .absent = "2"},
     {"max_position_embeddings", "max_position_embeddings", .absent = "512"},

@@ -33,6 +33,7 @@ const char *const architectures[] = {"SwinForImageClassification"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "swin"},
     {"num_labels id2label.#", "num_labels"},
     {"num_layers depths.#", "num_layers"},
     {"hidden_act", .is = "gelu"},
@@ -47,7 +48,7 @@ const struct published published[] = {
 };
 
 struct published_inputs published_inputs(struct config c) {
-  return (struct published_inputs){{{"features", {c.num_channels * c.image_size * c.image_size}}}};
+  return (struct published_inputs){{{"features", {c.num_channels, c.image_size, c.image_size}}}};
 }
 
 /* ---- Windows: images are [B][S][S][C], with S a multiple of W ---- */

@@ -5,6 +5,7 @@
  *
  * B batch, T tokens of a sequence, C d_model, H num_heads, D d_kv. */
 #include <accel/model.h>
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@ struct config {
   int relative_attention_num_buckets, relative_attention_max_distance;
   double layer_norm_epsilon, initializer_factor;
   bool gated, tie_word_embeddings; /* gated: the feed-forward net of T5 1.1 */
+  bool scale_decoder_outputs;      /* T5 1.1 does not, of which transformers 5 ties the head where a file lacks it */
 };
 
 const struct config defaults = {
@@ -22,17 +24,22 @@ const struct config defaults = {
     .initializer_factor = 1,
     .gated = false,
     .tie_word_embeddings = true,
+    .scale_decoder_outputs = true,
 };
 
 const char *const architectures[] = {"T5ForConditionalGeneration"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "t5"},
+    {"feed_forward_proj", "gated", .is = "relu gated-gelu", .absent = "relu"},
     {"is_gated_act", "gated"},
-    {"feed_forward_proj", .is = "relu gated-gelu"},
-    {"dense_act_fn", .is = "relu gelu_new"},
-    {"scale_decoder_outputs"},
+    {"dense_act_fn", "gated", .is = "relu gelu_new"},
+    {"pad_token_id", .is = "0"},
+    {"decoder_start_token_id", .is = "0"},
+    {"scale_decoder_outputs", "scale_decoder_outputs", .absent = "tie_word_embeddings"},
     {"n_positions"},
+    {"is_encoder_decoder", .is = "true", .absent = "true"},
     {"is_decoder"},
 };
 
@@ -176,6 +183,8 @@ tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   tensor written = embedding(at(s, "shared"), shifted(targets), c.vocab_size, c.d_model);
   tensor x = decode(at(s, "decoder"), written, memory, c);
   scope head = c.tie_word_embeddings ? at(s, "shared") : at(s, "lm_head");
-  if (c.tie_word_embeddings) x = scale(x, 1 / sqrt((double)c.d_model));
+  assert((c.tie_word_embeddings || !c.scale_decoder_outputs) &&
+         "without tie_word_embeddings, scale_decoder_outputs is false");
+  if (c.scale_decoder_outputs) x = scale(x, 1 / sqrt((double)c.d_model));
   return cross_entropy(matmul_transposed(x, parameter(head, "weight", c.vocab_size, c.d_model)), targets);
 }

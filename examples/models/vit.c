@@ -17,15 +17,13 @@ const char *const architectures[] = {"ViTForImageClassification"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
-    {"num_labels id2label.#", "num_labels"},
-    {"hidden_act", .is = "gelu"},
-    {"qkv_bias", .is = "true"},
-    {"encoder_stride"},
-    {"pooler_*"},
+    {"model_type", .is = "vit"},  {"num_labels id2label.#", "num_labels"},
+    {"hidden_act", .is = "gelu"}, {"qkv_bias", .is = "true"},
+    {"encoder_stride"},           {"pooler_*"},
 };
 
 struct published_inputs published_inputs(struct config c) {
-  return (struct published_inputs){{{"features", {c.num_channels * c.image_size * c.image_size}}}};
+  return (struct published_inputs){{{"features", {c.num_channels, c.image_size, c.image_size}}}};
 }
 
 /* A convolution of size and stride P: each patch, [channels][P][P], times the weights. [B][S * S * channels] to

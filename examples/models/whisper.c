@@ -32,6 +32,7 @@ const char *const architectures[] = {"WhisperForConditionalGeneration"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
+    {"model_type", .is = "whisper"},
     {"vocab_size", "vocab_size", .absent = "51865"},
     {"d_model", "d_model", .absent = "384"},
     {"encoder_layers", "encoder_layers", .absent = "4"},
@@ -128,10 +129,14 @@ static tensor decode(scope s, tensor tokens, tensor memory, struct config c) {
   return layer_norm(at(s, "layer_norm"), x);
 }
 
-tensor model(scope s, struct config c, tensor input_features, tensor labels) {
+/* The logits of the token after each of `tokens` [B][T], of which the first is decoder_start_token_id. */
+tensor predict(scope s, struct config c, tensor tokens, tensor input_features) {
   s = init_normal(s, c.init_std);
-  tensor memory = encode(at(s, "model.encoder"), input_features, c);
-  tensor x = decode(at(s, "model.decoder"), shifted(labels, c), memory, c);
+  tensor x = decode(at(s, "model.decoder"), tokens, encode(at(s, "model.encoder"), input_features, c), c);
   scope head = c.tie_word_embeddings ? at(s, "model.decoder.embed_tokens") : at(s, "proj_out");
-  return cross_entropy(matmul_transposed(x, parameter(head, "weight", c.vocab_size, c.d_model)), labels);
+  return matmul_transposed(x, parameter(head, "weight", c.vocab_size, c.d_model));
+}
+
+tensor model(scope s, struct config c, tensor input_features, tensor labels) {
+  return cross_entropy(predict(s, c, shifted(labels, c), input_features), labels);
 }

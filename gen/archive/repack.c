@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/ending.h"
+
 enum { CHUNK = 1 << 16 };
 
 struct repacking {
@@ -53,11 +55,6 @@ static bool open_both(struct repacking *of, const void *bytes, size_t size, stru
          bad_archive(of, of->out, problem);
 }
 
-static bool has_ending(const char *name, const char *ending) {
-  const size_t length = strlen(name), size = strlen(ending);
-  return length > size && strcmp(name + length - size, ending) == 0;
-}
-
 static bool is_printable(const char *name) {
   while (*name != '\0' && !iscntrl((unsigned char)*name)) name++;
   return *name == '\0';
@@ -99,7 +96,7 @@ static bool copy_files(struct repacking *of, int *files, struct problem *problem
     if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return bad_archive(of, of->in, problem);
     const char *name = archive_entry_pathname_utf8(entry);
     if (name == NULL) name = archive_entry_pathname(entry);
-    if (name == NULL || !is_printable(name) || !has_ending(name, of->ending))
+    if (name == NULL || !is_printable(name) || !rt_has_ending(name, of->ending))
       return bad(of, name != NULL && is_printable(name) ? name : "a file", "no array of NumPy, whose name ends in .npy",
                  problem);
     if (archive_entry_is_encrypted(entry)) return bad(of, name, "it is encrypted", problem);

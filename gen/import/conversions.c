@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gen/import/conversion.h"
+#include "gen/spec/job.h"
 #include "gen/spec/schema.h"
 
 /* What follows the conversion's word: "0" of "only 0". */
@@ -191,6 +192,32 @@ static enum import_state as_strategy(struct conversion *c) {
   return end_as(c, IMPORT_REFUSED, arena_printf(c->import->arena, "%s gives the number of steps", c->name->at[0]));
 }
 
+/* As tracking.log_with writes it; NULL: it has no such tool. */
+static struct spec_node *tracker_of(const struct conversion *c, const struct spec_node *value) {
+  static const char *const others[] = {"jsonl", "all"};
+  for (int i = 0; job_sink_names[i] != NULL; i++)
+    if (node_is_word(value, job_sink_names[i])) return node_of(c, job_sink_names[i]);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (node_is_word(value, others[i])) return node_of(c, others[i]);
+  return NULL;
+}
+
+static enum import_state as_trackers(struct conversion *c) {
+  const struct spec_node *value = c->row->value;
+  struct spec_entry single = {.value = (struct spec_node *)value};
+  const bool is_list = value->kind == SPEC_LIST;
+  const struct spec_entry *entries = is_list ? value->entries : &single;
+  struct spec_node list = {.kind = SPEC_LIST, .text = ""};
+  if (node_is_off(value)) return end_as(c, IMPORT_NEEDLESS, "no tool is named");
+  list.entries = arena_alloc(c->import->arena, (size_t)(is_list ? value->count : 1) * sizeof *list.entries);
+  for (int i = 0; i < (is_list ? value->count : 1); i++) {
+    struct spec_node *tool = tracker_of(c, entries[i].value);
+    if (tool == NULL) return end_as(c, IMPORT_REFUSED, "tracking.log_with has no such tool");
+    list.entries[list.count++] = (struct spec_entry){.value = tool};
+  }
+  return take_key(c, c->name->at[0], &list);
+}
+
 /* The samples of a step of all ranks. Without the samples of a micro-batch these follow, for the ranks that are known
  * so far. */
 static enum import_state as_train_batch(struct conversion *c) {
@@ -310,6 +337,7 @@ static const struct {
     {"ranks", as_ranks},
     {"resume", as_resume},
     {"strategy", as_strategy},
+    {"trackers", as_trackers},
     {"train_batch", as_train_batch},
     {"unless_off", as_unless_off},
     {"unless_one", as_unless_one},

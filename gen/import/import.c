@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/import/convert.h"
 #include "gen/import/read.h"
 #include "gen/spec/assign.h"
@@ -22,11 +23,6 @@ int import_count(const struct import *import, enum import_state state) {
 }
 
 /* ---- Which kind of file ---- */
-
-static bool ends_with(const char *path, const char *ending) {
-  const size_t length = strlen(path), end = strlen(ending);
-  return length > end && strcmp(path + length - end, ending) == 0;
-}
 
 static bool has_below(struct import *import, const char *class, const char *path);
 
@@ -61,7 +57,7 @@ static const struct name_file *likely_kind(struct import *import, const char *pa
   int most = 0;
   for (int i = 0; i < import->kinds.count; i++) {
     const struct name_file *kind = &import->kinds.items[i];
-    if (kind->ending != NULL && ends_with(path, kind->ending)) return kind;
+    if (kind->ending != NULL && has_ending(path, kind->ending)) return kind;
     const int known = kind->ending == NULL ? known_keys(import, kind, map) : 0;
     if (known > most) likely = kind, most = known;
   }
@@ -199,7 +195,7 @@ static const struct spec_node *with_defaults(struct import *import, const struct
   return map;
 }
 
-static const char *folder_of(struct arena *arena, const char *path) {
+static const char *folder_prefix(struct arena *arena, const char *path) {
   const char *slash = strrchr(path, '/');
   return slash != NULL ? arena_copy(arena, path, (size_t)(slash - path) + 1) : "";
 }
@@ -213,7 +209,7 @@ bool import_add(struct import *import, const char *path, const char *kind, struc
                              .kind = kind_of(import, path, kind, map, diags)};
   if (file.kind == NULL) return false;
   ARENA_PUSH(import->arena, *import, file);
-  const struct traversal traversal = {import, import->count - 1, folder_of(import->arena, path)};
+  const struct traversal traversal = {import, import->count - 1, folder_prefix(import->arena, path)};
   visit_map(&traversal, with_defaults(import, &file, map), file.kind->class, "", "");
   return true;
 }

@@ -40,6 +40,10 @@ struct model_texts model_other_heads(struct arena *arena, const struct tree *mod
   return texts_of(arena, model, "other_heads");
 }
 
+struct model_texts model_published_outputs(struct arena *arena, const struct tree *model) {
+  return texts_of(arena, model, "published_outputs");
+}
+
 const char *model_class(struct arena *arena, const struct tree *model, const char *architecture) {
   const struct model_texts classes = texts_of(arena, model, "architectures"); /* "A", "B qk_norm=false" */
   const char *after = NULL;

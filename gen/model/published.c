@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/text.h"
 #include "gen/model/config.h"
 #include "gen/model/published_file.h"
 
 /* A row of the model's table; NULL: left out. */
 struct row {
   const char *keys, *field, *is, *absent, *null;
+  const char **patterns; /* the keys, each of its own */
+  int n_patterns;
 };
 
 struct rows {
@@ -96,34 +99,17 @@ static const char *field_text(struct arena *arena, const struct type *type, cons
 
 /* ---- What the table says of values ---- */
 
-/* One factor: a number, or a field that holds one. */
-static bool read_factor(const struct comparison *of, const char *word, double *number) {
-  char *end;
+/* The number that a field holds. */
+static bool field_number(const void *context, const char *field, double *number) {
   const struct type *type;
-  *number = strtod(word, &end);
-  if (end != word && *end == '\0') return true;
-  const struct cvalue *field = find_field(of, word, &type);
-  if (field == NULL || (field->kind != CVALUE_INTEGER && field->kind != CVALUE_REAL)) return false;
-  *number = field->kind == CVALUE_REAL ? field->real : (double)field->integer;
+  const struct cvalue *cell = find_field(context, field, &type);
+  if (cell == NULL || (cell->kind != CVALUE_INTEGER && cell->kind != CVALUE_REAL)) return false;
+  *number = cell->kind == CVALUE_REAL ? cell->real : (double)cell->integer;
   return true;
 }
 
-/* A word of the table as JSON: null, true, false, a product of numbers and fields such as 4*n_embd or
- * hidden_size/num_attention_heads, or itself as a text. The caller's. */
 static json_t *read_word(const struct comparison *of, const char *word) {
-  struct arena *arena = of->evaluator->arena;
-  double product = 1, factor;
-  char before = '*';
-  if (strcmp(word, "null") == 0) return json_null();
-  if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) return json_boolean(word[0] == 't');
-  for (const char *at = word; before != '\0';) {
-    size_t length = strcspn(at, "*/");
-    if (!read_factor(of, arena_copy(arena, at, length), &factor)) return json_string(word);
-    product = before == '*' ? product * factor : product / factor;
-    before = at[length];
-    at += length + 1;
-  }
-  return product == trunc(product) && fabs(product) < 1e15 ? json_integer((json_int_t)product) : json_real(product);
+  return published_word(of->evaluator->arena, word, field_number, of);
 }
 
 static bool same_json(const json_t *a, const json_t *b) {
@@ -131,17 +117,18 @@ static bool same_json(const json_t *a, const json_t *b) {
   return json_equal(a, b);
 }
 
-/* Whether a value is one of the words. */
-static bool is_one_of(const struct comparison *of, const json_t *value, const char *words) {
-  bool found = false;
-  for (const char *at = words; !found && *at != '\0'; at += strspn(at, " ")) {
+/* Which of the words a value is; -1: none. */
+static int word_number(const struct comparison *of, const json_t *value, const char *words) {
+  int number = -1, count = 0;
+  for (const char *at = words; number < 0 && *at != '\0'; at += strspn(at, " ")) {
     size_t length = strcspn(at, " ");
     json_t *word = read_word(of, arena_copy(of->evaluator->arena, at, length));
-    found = same_json(value, word);
+    if (same_json(value, word)) number = count;
+    count++;
     json_decref(word);
     at += length;
   }
-  return found;
+  return number;
 }
 
 /* ---- Comparing ---- */
@@ -153,8 +140,9 @@ static struct location field_where(const struct comparison *of, const char *fiel
   return of->request->config_where;
 }
 
+/* `meant` is what the value says of the field: itself, or the number of a word. */
 static void compare_field(const struct comparison *of, const char *path, const char *key, const json_t *value,
-                          bool is_absent) {
+                          const json_t *meant, bool is_absent) {
   struct arena *arena = of->evaluator->arena;
   struct diagnostics *diags = of->evaluator->diags;
   const struct type *type;
@@ -164,7 +152,7 @@ static void compare_field(const struct comparison *of, const char *path, const c
                "the model's table 'published' names '%s', which its config does not have", path);
     return;
   }
-  if (same_value(type, field, value)) return;
+  if (same_value(type, field, meant)) return;
   const char *said = published_text(arena, value);
   diag_error(diags, field_where(of, path), "'%s' is %s here, but the weights' %s %s %s of '%s'", path,
              field_text(arena, type, field), of->path, is_absent ? "without the key means" : "says", said, key);
@@ -173,7 +161,7 @@ static void compare_field(const struct comparison *of, const char *path, const c
 
 static void compare_words(const struct comparison *of, const struct row *row, const char *key, const json_t *value) {
   struct diagnostics *diags = of->evaluator->diags;
-  if (is_one_of(of, value, row->is)) return;
+  if (word_number(of, value, row->is) >= 0) return;
   diag_error(diags, of->request->config_where, "the weights' %s says %s of '%s', and %s computes with %s", of->path,
              published_text(of->evaluator->arena, value), key, of->evaluator->program->file, row->is);
   diag_help(diags, "name weights that the model can compute with, or another model");
@@ -181,10 +169,15 @@ static void compare_words(const struct comparison *of, const struct row *row, co
 
 static void compare_value(const struct comparison *of, const struct row *row, const char *key, const json_t *value,
                           bool is_absent) {
-  if (row->field != NULL)
-    compare_field(of, row->field, key, value, is_absent);
-  else if (row->is != NULL)
+  if (row->field == NULL && row->is == NULL) return;
+  const int number = row->is != NULL ? word_number(of, value, row->is) : -1;
+  if (row->is != NULL && (row->field == NULL || number < 0)) {
     compare_words(of, row, key, value);
+    return;
+  }
+  json_t *meant = row->is != NULL ? json_integer(number) : json_incref((json_t *)value);
+  compare_field(of, row->field, key, value, meant, is_absent);
+  json_decref(meant);
 }
 
 /* What a word of the table means, as a value. */
@@ -201,15 +194,12 @@ static bool is_named(const char *key, const char *path) {
 
 /* All leaves that one of a row's keys matches; of several keys the first that the file has. */
 static void compare_row(const struct comparison *of, const struct row *row) {
-  struct arena *arena = of->evaluator->arena;
   bool found = false;
-  for (const char *at = row->keys; *at != '\0'; at += strspn(at, " ")) {
-    size_t length = strcspn(at, " ");
-    const char *key = arena_copy(arena, at, length);
+  for (int k = 0; k < row->n_patterns; k++) {
     bool here = false;
     for (int i = 0; i < of->values.count; i++) {
       struct published_value *leaf = &of->values.items[i];
-      if (!is_named(key, leaf->path)) continue;
+      if (!is_named(row->patterns[k], leaf->path)) continue;
       leaf->known = here = true;
       const char *null = row->null != NULL ? row->null : row->absent;
       if (found) continue;
@@ -221,9 +211,18 @@ static void compare_row(const struct comparison *of, const struct row *row) {
         compare_value(of, row, leaf->path, leaf->value, false);
     }
     found |= here;
-    at += length;
   }
   if (!found && row->absent != NULL) compare_meant(of, row, row->keys, row->absent);
+}
+
+static void split_keys(struct arena *arena, struct row *row) {
+  const char *keys = row->keys != NULL ? row->keys : "";
+  row->patterns = arena_alloc(arena, (strlen(keys) / 2 + 1) * sizeof *row->patterns);
+  for (const char *at = keys; *at != '\0'; at += strspn(at, " ")) {
+    const size_t length = strcspn(at, " ");
+    if (length > 0) row->patterns[row->n_patterns++] = arena_copy(arena, at, length);
+    at += length;
+  }
 }
 
 static void read_table(struct comparison *of) {
@@ -234,20 +233,28 @@ static void read_table(struct comparison *of) {
     struct cvalue table = initialize(evaluator, variable->type, variable->initial, false);
     for (int64_t k = 0; table.kind == CVALUE_AGGREGATE && k < table.count; k++) {
       const struct cvalue *cells = table.items[k].kind == CVALUE_AGGREGATE ? table.items[k].items : NULL;
-      if (cells == NULL || table.items[k].count != 5 || cvalue_string_of(&cells[0]) == NULL)
+      if (cells == NULL || table.items[k].count != 5 ||
+          (cvalue_string_of(&cells[0]) == NULL && cvalue_string_of(&cells[1]) == NULL))
         evaluate_fail(evaluator, (struct location){.file = evaluator->program->file},
                       "write const struct published published[] = {{\"n_head\", \"heads\"}, ...};",
                       "the model's table 'published' is not a list of struct published");
-      struct row row = {cvalue_string_of(&cells[0]), cvalue_string_of(&cells[1]), cvalue_string_of(&cells[2]),
-                        cvalue_string_of(&cells[3]), cvalue_string_of(&cells[4])};
+      struct row row = {.keys = cvalue_string_of(&cells[0]),
+                        .field = cvalue_string_of(&cells[1]),
+                        .is = cvalue_string_of(&cells[2]),
+                        .absent = cvalue_string_of(&cells[3]),
+                        .null = cvalue_string_of(&cells[4])};
+      split_keys(evaluator->arena, &row);
       ARENA_PUSH(evaluator->arena, of->rows, row);
     }
   }
 }
 
+/* The first keys that nothing has, and how many more there are. */
 static const char *compare_all(struct comparison *of) {
+  enum { MOST = 50 };
   struct arena *arena = of->evaluator->arena;
-  const char *unknown = "";
+  struct text unknown = text_in(arena);
+  int count = 0;
   read_table(of);
   for (int i = 0; i < of->rows.count; i++) compare_row(of, &of->rows.items[i]);
   for (int i = 0; i < of->values.count; i++) {
@@ -255,12 +262,12 @@ static const char *compare_all(struct comparison *of) {
     const struct type *type;
     if (leaf->known || published_is_aside(leaf->path)) continue;
     if (find_field(of, leaf->path, &type) != NULL && !json_is_null(leaf->value))
-      compare_field(of, leaf->path, leaf->path, leaf->value, false);
-    else if (!published_is_nothing(leaf->value))
-      unknown = arena_printf(arena, "%s%s%s (%s)", unknown, unknown[0] == '\0' ? "" : ", ", leaf->path,
-                             published_text(arena, leaf->value));
+      compare_field(of, leaf->path, leaf->path, leaf->value, leaf->value, false);
+    else if (!published_is_nothing(leaf->value) && count++ < MOST)
+      text_printf(&unknown, "%s%s (%s)", count > 1 ? ", " : "", leaf->path, published_text(arena, leaf->value));
   }
-  return unknown;
+  if (count > MOST) text_printf(&unknown, ", and %d more", count - MOST);
+  return text_string(&unknown);
 }
 
 /* ---- The config ---- */
@@ -273,19 +280,32 @@ static bool compare_guarded(struct comparison *of, const char **unknown) {
   return true;
 }
 
-bool model_check_published(struct arena *arena, const struct tree *model, const struct model_request *request,
-                           const char *path, struct diagnostics *diags, const char **unknown) {
+/* The values of the file at `path`, or of `json`, against the config. */
+static bool check(struct arena *arena, const struct tree *model, const struct model_request *request, const char *path,
+                  const char *json, struct diagnostics *diags, const char **unknown) {
   int before = diags->errors;
   *unknown = "";
   struct evaluator evaluator = model_evaluator(arena, model, diags);
   struct comparison of = {
       .evaluator = &evaluator, .type = config_type(model, request->entry), .request = request, .path = path};
-  if (of.type != NULL && published_read(arena, path, &of.values, diags)) {
+  if (of.type != NULL &&
+      (json != NULL ? published_parse(arena, json, &of.values) : published_read(arena, path, &of.values, diags))) {
     compare_guarded(&of, unknown);
     published_free(&of.values);
   }
   builder_abandon(evaluator.builder);
   return diags->errors == before;
+}
+
+bool model_check_published(struct arena *arena, const struct tree *model, const struct model_request *request,
+                           const char *path, struct diagnostics *diags, const char **unknown) {
+  return check(arena, model, request, path, NULL, diags, unknown);
+}
+
+bool model_check_published_text(struct arena *arena, const struct tree *model, const struct model_request *request,
+                                const char *json, struct diagnostics *diags) {
+  const char *unknown;
+  return check(arena, model, request, "config.json", json, diags, &unknown);
 }
 
 /* ---- From the file to the config ---- */
@@ -327,8 +347,8 @@ static void add_found(const struct comparison *of, struct found *found, const ch
                       const json_t *value, bool is_meant) {
   const struct location where = {.file = of->path};
   const struct type *type;
-  struct config_value out = {.name = arena_string(of->evaluator->arena, field), .where = where, .name_where = where};
   if (is_found(found, field) || find_field(of, field, &type) == NULL) return;
+  struct config_value out = {.name = arena_string(of->evaluator->arena, field), .where = where, .name_where = where};
   if (value_for(type, value, &out)) {
     if (out.kind == CONFIG_STRING) out.string = arena_string(of->evaluator->arena, out.string);
     ARENA_PUSH(of->evaluator->arena, *found, out);
@@ -336,6 +356,19 @@ static void add_found(const struct comparison *of, struct found *found, const ch
     diag_error(of->evaluator->diags, where, "%s of '%s' is not a value for '%s' of %s",
                published_text(of->evaluator->arena, value), key, field, of->evaluator->program->file);
   }
+}
+
+/* What a row's key says of its field: the value, or of words the number of the one that it is. */
+static void add_said(const struct comparison *of, const struct row *row, struct found *found, const char *key,
+                     const json_t *value, bool is_meant) {
+  if (row->is == NULL) {
+    add_found(of, found, row->field, key, value, is_meant);
+    return;
+  }
+  const int number = word_number(of, value, row->is);
+  json_t *meant = number >= 0 ? json_integer(number) : json_incref((json_t *)value);
+  add_found(of, found, row->field, key, meant, is_meant);
+  json_decref(meant);
 }
 
 static const struct published_value *leaf_of(const struct comparison *of, const char *key) {
@@ -346,32 +379,24 @@ static const struct published_value *leaf_of(const struct comparison *of, const 
 
 /* What a row says of its field: the value of its first key that the file has, or what it means that there is none. */
 static void find_by_row(const struct comparison *of, const struct row *row, struct found *found, bool meant) {
-  struct arena *arena = of->evaluator->arena;
   const char *word = row->absent, *key = row->keys;
   const struct published_value *leaf = NULL;
-  for (const char *at = row->keys; leaf == NULL && *at != '\0'; at += strspn(at, " ")) {
-    key = arena_copy(arena, at, strcspn(at, " "));
-    leaf = leaf_of(of, key);
-    at += strcspn(at, " ");
-  }
+  for (int i = 0; leaf == NULL && i < row->n_patterns; i++) leaf = leaf_of(of, key = row->patterns[i]);
   if (leaf != NULL && !json_is_null(leaf->value)) {
-    if (!meant) add_found(of, found, row->field, leaf->path, leaf->value, false);
+    if (!meant) add_said(of, row, found, leaf->path, leaf->value, false);
     return;
   }
   if (leaf != NULL && row->null != NULL) word = row->null;
   if (!meant || word == NULL) return;
   json_t *value = read_word(of, word);
-  add_found(of, found, row->field, key, value, true);
+  add_said(of, row, found, key, value, true);
   json_decref(value);
 }
 
 static bool is_in_table(const struct comparison *of, const char *path) {
   for (int i = 0; i < of->rows.count; i++)
-    for (const char *at = of->rows.items[i].keys; *at != '\0'; at += strspn(at, " ")) {
-      const char *key = arena_copy(of->evaluator->arena, at, strcspn(at, " "));
-      if (is_named(key, path)) return true;
-      at += strcspn(at, " ");
-    }
+    for (int k = 0; k < of->rows.items[i].n_patterns; k++)
+      if (is_named(of->rows.items[i].patterns[k], path)) return true;
   return false;
 }
 
@@ -380,6 +405,64 @@ static void find_labels(const struct comparison *of, struct found *found) {
   json_t *two = json_integer(2);
   if (leaf_of(of, "id2label.#") == NULL) add_found(of, found, "num_labels", "id2label", two, true);
   json_decref(two);
+}
+
+/* ---- What is missing ---- */
+
+/* A field without a value, and what a file may call it. */
+struct missing {
+  const char *name, *field;
+};
+
+struct missing_list {
+  struct missing *items;
+  int count, capacity;
+};
+
+static void find_missing(const struct comparison *of, struct missing_list *list) {
+  struct arena *arena = of->evaluator->arena;
+  for (int i = 0; i < of->type->n_members; i++) {
+    const char *field = of->type->members[i].name;
+    const struct type *type;
+    const struct cvalue *cell = find_field(of, field, &type);
+    if (cell == NULL || cell->kind != CVALUE_UNSET) continue;
+    struct missing missing = {field, field};
+    ARENA_PUSH(arena, *list, missing);
+    for (int k = 0; k < of->rows.count; k++) {
+      const struct row *row = &of->rows.items[k];
+      for (int j = 0; row->field != NULL && strcmp(row->field, field) == 0 && j < row->n_patterns; j++) {
+        missing.name = row->patterns[j];
+        ARENA_PUSH(arena, *list, missing);
+      }
+    }
+  }
+}
+
+/* A key that nothing has, near the name of a field that has no value, is that one misspelt: an error for each field. */
+static void report_misspelt(const struct comparison *of) {
+  struct missing_list list = {0};
+  struct arena *arena = of->evaluator->arena;
+  struct diagnostics *diags = of->evaluator->diags;
+  find_missing(of, &list);
+  const char **names = arena_alloc(arena, ((size_t)list.count + 1) * sizeof *names);
+  for (int i = 0; i < of->values.count && list.count > 0; i++) {
+    const char *path = of->values.items[i].path;
+    const struct type *type;
+    if (is_in_table(of, path) || published_is_aside(path) || find_field(of, path, &type) != NULL) continue;
+    for (int k = 0; k < list.count; k++) names[k] = list.items[k].name;
+    const char *near = nearest_word(path, names, list.count);
+    int at = 0;
+    while (near != NULL && names[at] != near) at++;
+    if (near == NULL) continue;
+    diag_error(diags, (struct location){.file = of->path}, "'%s' is missing, and %s has no '%s'", near,
+               of->evaluator->program->file, path);
+    diag_help(diags, "did you mean '%s'?", near);
+    const char *field = list.items[at].field;
+    int kept = 0;
+    for (int k = 0; k < list.count; k++)
+      if (strcmp(list.items[k].field, field) != 0) list.items[kept++] = list.items[k];
+    list.count = kept;
+  }
 }
 
 /* First what the file says, then what it means that it does not, of which some depends on other fields. */
@@ -400,6 +483,7 @@ static void find_all(struct comparison *of, struct found *found) {
     }
   }
   find_labels(of, found);
+  report_misspelt(of);
 }
 
 static bool find_guarded(struct comparison *of, struct found *found) {

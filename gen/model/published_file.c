@@ -2,27 +2,45 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+/* The paths of a config.json are short. What lists nest deep, or repeats a long key, would need far more memory than
+ * its own bytes. */
+enum { MOST_PATH_BYTES = 16 << 20 };
+
+/* The path of a part; NULL: there are too many bytes of paths already. */
+static const char *path_of_part(struct arena *arena, struct published_values *values, const char *path,
+                                const char *part) {
+  if (values->path_bytes > MOST_PATH_BYTES) return NULL;
+  values->path_bytes += strlen(path) + strlen(part) + 2;
+  return arena_printf(arena, "%s%s%s", path, path[0] == '\0' ? "" : ".", part);
+}
+
 static void add_values(struct arena *arena, struct published_values *values, const char *path, const json_t *value) {
-  const char *between = path[0] == '\0' ? "" : ".", *key;
+  const char *key;
   size_t i;
   json_t *part;
+  if (path == NULL) return;
   if (json_is_object(value)) {
     json_object_foreach((json_t *)value, key, part)
-        add_values(arena, values, arena_printf(arena, "%s%s%s", path, between, key), part);
+        add_values(arena, values, path_of_part(arena, values, path, key), part);
   } else if (json_is_array(value)) {
-    json_array_foreach(value, i, part)
-        add_values(arena, values, arena_printf(arena, "%s%s%zu", path, between, i), part);
+    json_array_foreach(value, i, part) {
+      char number[24];
+      snprintf(number, sizeof number, "%zu", i);
+      add_values(arena, values, path_of_part(arena, values, path, number), part);
+    }
   } else {
     struct published_value leaf = {.path = path, .value = value};
     ARENA_PUSH(arena, *values, leaf);
   }
   if (path[0] == '\0' || !(json_is_object(value) || json_is_array(value))) return;
   const size_t count = json_is_object(value) ? json_object_size(value) : json_array_size(value);
-  struct published_value size = {arena_printf(arena, "%s.#", path), json_integer((json_int_t)count), true, true};
+  struct published_value size = {path_of_part(arena, values, path, "#"), json_integer((json_int_t)count), true, true};
+  if (size.path == NULL) size.path = "#"; /* which is not read any more */
   ARENA_PUSH(arena, *values, size);
 }
 
@@ -56,7 +74,18 @@ bool published_read(struct arena *arena, const char *path, struct published_valu
   *values = (struct published_values){.json = load(path, diags)};
   if (values->json == NULL) return false;
   add_values(arena, values, "", values->json);
-  return true;
+  if (values->path_bytes <= MOST_PATH_BYTES) return true;
+  diag_error(diags, (struct location){.file = path},
+             "its keys and the lists around its values are too long or too deep");
+  diag_help(diags, "\"a.b.0\" of all its values is at most %d MB together", MOST_PATH_BYTES >> 20);
+  published_free(values);
+  return false;
+}
+
+bool published_parse(struct arena *arena, const char *json, struct published_values *values) {
+  *values = (struct published_values){.json = json_loads(json, JSON_REJECT_DUPLICATES, NULL)};
+  if (values->json != NULL) add_values(arena, values, "", values->json);
+  return values->json != NULL && values->path_bytes <= MOST_PATH_BYTES;
 }
 
 void published_free(struct published_values *values) {
@@ -68,11 +97,12 @@ void published_free(struct published_values *values) {
 
 bool published_is_aside(const char *path) {
   static const char *const patterns[] = {
-      "architectures*", "model_type", "_name_or_path", "transformers_version", "torch_dtype", "dtype", "*_token_id",
-      "*_token_id.*", "use_cache", "id2label*", "label2id*", "problem_type", "output_*", "return_dict*",
-      "task_specific*", "*dropout*", "*_pdrop", "*_drop", "initializer_*", "init_std", "*_layerdrop", "*aux_loss_coef",
-      "auto_map*", "_attn_impl*", "finetuning_task", "is_encoder_decoder", "gradient_checkpointing",
-      "chunk_size_feed_forward", "_commit_hash", "tokenizer_class", "pretraining_tp", "torchscript", "use_bfloat16",
+      "architectures*", "_class_name", "_diffusers_version", "model_type", "_name_or_path", "transformers_version",
+      "torch_dtype", "dtype", "*_token_id", "*_token_id.*", "use_cache", "id2label*", "label2id*", "problem_type",
+      "output_*", "return_dict*", "task_specific*", "*dropout*", "*_pdrop", "*_drop", "initializer_*", "init_std",
+      "*_layerdrop", "*aux_loss_coef", "auto_map*", "_attn_impl*", "finetuning_task", "is_encoder_decoder",
+      "gradient_checkpointing", "chunk_size_feed_forward", "_commit_hash", "tokenizer_class", "pretraining_tp",
+      "torchscript", "use_bfloat16",
       /* how text was generated, before generation_config.json */
       "do_sample", "early_stopping", "*_penalty", "max_length", "min_length", "num_beam*", "num_return_sequences",
       "temperature", "top_k", "top_p", "typical_p", "*suppress_tokens*", "forced_decoder_ids*"};
@@ -93,4 +123,25 @@ const char *published_text(struct arena *arena, const json_t *value) {
   const char *copy = arena_string(arena, text != NULL ? text : "?");
   free(text);
   return copy;
+}
+
+static bool read_factor(const char *word, published_number *number_of, const void *context, double *number) {
+  char *end;
+  *number = strtod(word, &end);
+  return (end != word && *end == '\0') || number_of(context, word, number);
+}
+
+json_t *published_word(struct arena *arena, const char *word, published_number *number_of, const void *context) {
+  double product = 1, factor;
+  char before = '*';
+  if (strcmp(word, "null") == 0) return json_null();
+  if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) return json_boolean(word[0] == 't');
+  for (const char *at = word; before != '\0';) {
+    size_t length = strcspn(at, "*/");
+    if (!read_factor(arena_copy(arena, at, length), number_of, context, &factor)) return json_string(word);
+    product = before == '*' ? product * factor : product / factor;
+    before = at[length];
+    at += length + 1;
+  }
+  return product == trunc(product) && fabs(product) < 1e15 ? json_integer((json_int_t)product) : json_real(product);
 }

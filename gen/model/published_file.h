@@ -18,11 +18,15 @@ struct published_value {
 struct published_values {
   struct published_value *items;
   int count, capacity;
+  size_t path_bytes; /* of all paths */
   json_t *json;
 };
 
 /* Reads the file. False where there is none, and with an error where it is no config.json. */
 bool published_read(struct arena *arena, const char *path, struct published_values *values, struct diagnostics *diags);
+
+/* The values of a config.json that is in memory; false where it is none. */
+bool published_parse(struct arena *arena, const char *json, struct published_values *values);
 
 void published_free(struct published_values *values);
 
@@ -34,5 +38,12 @@ bool published_is_nothing(const json_t *value);
 
 /* The value as JSON. */
 const char *published_text(struct arena *arena, const json_t *value);
+
+/* The number that a field of the config holds; false where it is no field with a number. */
+typedef bool published_number(const void *context, const char *field, double *number);
+
+/* A word of a model's table as JSON: null, true, false, a product of numbers and fields such as 4*n_embd or
+ * hidden_size/num_attention_heads, or itself as a text. The caller's. */
+json_t *published_word(struct arena *arena, const char *word, published_number *number_of, const void *context);
 
 #endif

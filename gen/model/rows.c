@@ -1,5 +1,6 @@
 #include "gen/model/rows.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "gen/model/config.h"
@@ -44,6 +45,21 @@ bool model_rows(struct arena *arena, const struct tree *model, const char *table
 
 /* ---- The config ---- */
 
+/* The bytes that all names of an enumeration begin with, up to an underscore. */
+static size_t common_start(const struct type *type) {
+  const char *first = type->enumerators[0].name, *end = strrchr(first, '_');
+  size_t length = end != NULL ? (size_t)(end - first) + 1 : 0;
+  for (int i = 1; i < type->n_enumerators; i++)
+    while (length > 0 && (strncmp(type->enumerators[i].name, first, length) != 0 || first[length - 1] != '_')) length--;
+  return length;
+}
+
+static const char *word_of(struct arena *arena, const struct type *type, const char *name) {
+  char *word = arena_string(arena, name + common_start(type));
+  for (char *c = word; *c != '\0'; c++) *c = (char)tolower((unsigned char)*c);
+  return word;
+}
+
 static struct model_value value_of(struct arena *arena, const char *path, const struct type *type,
                                    const struct cvalue *cell) {
   struct model_value value = {.path = path, .kind = MODEL_TEXT, .text = cvalue_string_of(cell)};
@@ -53,6 +69,7 @@ static struct model_value value_of(struct arena *arena, const char *path, const 
   value.text = value.kind == MODEL_BOOL ? (value.number != 0 ? "true" : "false") : cvalue_text(arena, *cell);
   for (int i = 0; cell->kind == CVALUE_INTEGER && i < type->n_enumerators; i++)
     if (type->enumerators[i].value == cell->integer) value.text = type->enumerators[i].name;
+  if (cell->kind == CVALUE_INTEGER && type->n_enumerators > 0) value.word = word_of(arena, type, value.text);
   return value;
 }
 

@@ -29,6 +29,7 @@ struct model_value {
   enum model_value_kind kind;
   double number;    /* of a number or a bool */
   const char *text; /* as C writes it: "12", "true", "ROPE_DEFAULT"; of a text itself */
+  const char *word; /* of an enumerator without what all of them begin with: "default"; NULL: it is none */
 };
 
 struct model_values {

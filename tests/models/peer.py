@@ -63,6 +63,7 @@ class Peer(unittest.TestCase):
         self.theirs = theirs.train(training)  # without dropout, which a model with batch norm must not have
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="accel-peer-"))
         theirs.save_pretrained(self.folder)
+        self.weights = next(self.folder.glob("*model.safetensors")).name  # diffusers calls it otherwise than transformers
         start = {name: p.detach().clone() for name, p in theirs.named_parameters()}
         buffers = {name: b.detach().clone() for name, b in theirs.named_buffers()}
         self.gradients(source, config, data, batches, loss_of, start, gradient_tolerance)
@@ -83,11 +84,11 @@ class Peer(unittest.TestCase):
         })
         for name, content in data["files"].items():
             (trainer.folder / name).write_bytes(content)
-        shutil.copy(self.folder / "model.safetensors", trainer.folder / "start.safetensors")
+        shutil.copy(self.folder / self.weights, trainer.folder / "start.safetensors")
         shutil.copy(self.folder / "config.json", trainer.folder)  # which the generator compares with ours
         trainer.build(**environment)
         metrics = trainer.run()
-        self.saved = trainer.folder / "run" / "model.safetensors"
+        self.saved = trainer.folder / "run" / self.weights
         shutil.copy(self.folder / "config.json", trainer.folder / "run")
         after, info = type(self.theirs).from_pretrained(trainer.folder / "run", output_loading_info=True)
         self.assertEqual((info["missing_keys"], info["unexpected_keys"]), (type(info["missing_keys"])(), type(info["unexpected_keys"])()))
@@ -98,7 +99,7 @@ class Peer(unittest.TestCase):
         """What is loaded comes back bit for bit: a rate that moves nothing leaves the file that theirs saved."""
         self.trained(source, config, data, {"name": "sgd", "weight_decay": 0, "param_groups": [{"match": "*", "lr_scale": 0}]}, 1)
         ours = load_file(self.saved)
-        for name, tensor in load_file(self.folder / "model.safetensors").items():
+        for name, tensor in load_file(self.folder / self.weights).items():
             if name not in buffers:
                 self.assertTrue(torch.equal(ours[name], tensor), f"{name} comes back as it was")
 

@@ -1,4 +1,4 @@
-"""examples/models/unet.c, vae.c and dit.c against their PyTorch: what they draw is worked out here, from the words of its stream."""
+"""examples/models/unet.c against its PyTorch, vae.c and dit.c against diffusers' classes: what they draw is worked out here, from the words of its stream."""
 
 import io
 import pathlib
@@ -8,11 +8,11 @@ import unittest
 
 import numpy as np
 import torch
-from dit import Dit, Process
+from diffusers import AutoencoderKL, DiTTransformer2DModel
 from peer import GENERATOR, Images, MODELS, Order, TRAIN, Trainer, drawn
+from process import Process
 from test_recurrent import Saved
 from unet import UNet, noised
-from vae import Vae
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ops/kernels"))
 from sequence_cases import words_of  # noqa: E402
@@ -53,18 +53,6 @@ class Denoiser(Saved, UNet):
         self.made = config
 
 
-class Autoencoder(Saved, Vae):
-    def __init__(self, **config):
-        Vae.__init__(self, **config)
-        self.made = config
-
-
-class Transformer(Saved, Dit):
-    def __init__(self, **config):
-        Dit.__init__(self, **config)
-        self.made = config
-
-
 class Diffusion(Images):
     def pictures(self, shape):
         """Pictures without labels: the data of a job, and batch n."""
@@ -79,41 +67,45 @@ class Diffusion(Images):
         same = {"in_channels": shape[0], "latent_channels": self.random.randint(1, 4), "layers_per_block": self.random.randint(1, 2),
                 "norm_num_groups": self.random.choice([2, 4]), **more}
         widths, weight = [self.random.choice([4, 8, 12]) for _ in range(blocks)], self.random.choice([1.0, 1e-3])
-        theirs = Autoencoder(**same, block_out_channels=widths)
+        theirs = AutoencoderKL(**same, out_channels=shape[0], block_out_channels=widths, down_block_types=["DownEncoderBlock2D"] * blocks,
+                               up_block_types=["UpDecoderBlock2D"] * blocks)
         ours = {**same, "blocks": blocks, "kl_weight": weight, **{f"block_out_channels.{i}": width for i, width in enumerate(widths)}}
         latent = (self.BATCH, same["latent_channels"], *(side >> blocks - 1 for side in shape[1:]))
         data, batch = self.pictures(shape)
 
         def loss(model, x, noise):
-            again, divergence = model(x, noise)
-            return torch.nn.functional.mse_loss(again, x) / 2 + weight * divergence / x.numel()
+            latent = model.encode(x).latent_dist
+            again = model.decode(latent.mean + latent.std * noise).sample
+            return torch.nn.functional.mse_loss(again, x) / 2 + weight * latent.kl().sum() / x.numel()
 
         self.check("vae.c", theirs, ours, data, lambda n: (batch(n), normal(latent, 0, n)), loss)
 
-    def dit(self, count, last, **more):
+    def dit(self, count, last, dropped=0.3, variances=True, **more):
         """Of `count` steps, the last of which adds the part `last` of noise."""
         heads, patch, channels = self.random.randint(1, 3), self.random.randint(1, 2), self.random.randint(1, 3)
         size = patch * self.random.randint(1, 3)
-        same = {"input_size": size, "patch_size": patch, "in_channels": channels, "hidden_size": heads * 4 * self.random.randint(2, 4),
-                "depth": 2, "num_heads": heads, "mlp_ratio": self.random.choice([2.0, 4.0]), "class_dropout_prob": 0.3, "num_classes": 4,
-                "learn_sigma": True, **more}
-        data, batches = self.images(channels, same["input_size"], 4)
+        same = {"sample_size": size, "patch_size": patch, "in_channels": channels, "out_channels": channels * (1 + variances),
+                "attention_head_dim": 4 * self.random.randint(2, 4), "num_layers": 2, "num_attention_heads": heads, "num_embeds_ada_norm": 4,
+                "attention_bias": self.random.choice([True, False]), "norm_elementwise_affine": self.random.choice([True, False]), **more}
+        activation = self.random.choice(["gelu", "gelu-approximate"])
+        data, batches = self.images(channels, same["sample_size"], 4)
         process = Process(count, 1e-4, last)
 
         def drawn(n):
             x, labels = batches(n)
-            if same["class_dropout_prob"] > 0:
-                labels = torch.where(torch.tensor(uniform(len(x), 2, n)) < same["class_dropout_prob"], same["num_classes"], labels)
+            if dropped > 0:
+                labels = torch.where(torch.tensor(uniform(len(x), 2, n)) < dropped, same["num_embeds_ada_norm"], labels)
             return x, labels, whole(len(x), 0, n, count), normal(x.shape, 1, n)
 
         def loss(model, x, labels, steps, noise):
             noisy = process.noised(x, noise, steps)
-            seen, *variance = model(noisy, steps, labels).chunk(2, 1) if same["learn_sigma"] else (model(noisy, steps, labels),)
+            seen, *variance = model(noisy, steps, labels).sample.chunk(2 if variances else 1, 1)
             error = torch.nn.functional.mse_loss(seen, noise)
             return error + process.bound(x, noisy, seen.detach(), *variance, steps) if variance else error
 
-        ours = {**same, "num_train_timesteps": count, "beta_start": 1e-4, "beta_end": last}
-        self.check("dit.c", Transformer(**same), ours, data, drawn, loss)
+        ours = {**same, "approximate_gelu": activation != "gelu", "class_dropout_prob": dropped, "num_train_timesteps": count,
+                "beta_start": 1e-4, "beta_end": last}
+        self.check("dit.c", DiTTransformer2DModel(**same, activation_fn=activation), ours, data, drawn, loss)
 
     @drawn
     def test_dit(self):
@@ -126,7 +118,7 @@ class Diffusion(Images):
 
     def test_dit_of_the_noise_alone(self):
         self.first = False
-        self.dit(20, 0.2, learn_sigma=False, class_dropout_prob=0.0, input_size=4, patch_size=2, depth=1)
+        self.dit(20, 0.2, 0.0, False, sample_size=4, patch_size=2, num_layers=1)
 
     @drawn
     def test_vae(self):

@@ -164,6 +164,34 @@ class Folder(unittest.TestCase):
         self.assertAlmostEqual(float(said.split("loss")[1].split()[0].strip(",:")), loss, places=4)
         self.assertTrue((base / "config.json").exists())
 
+    def test_own_config(self):
+        """Without a config.json anywhere it is made of the model's: with a folder that has a tokenizer alone, and with none. What no
+        config.json can say is reported, and in the card."""
+        tokenizer = tokenizer_of("llama3", TEXT, CHATML_MARKED)
+        tokenizer.save_pretrained(self.folder / "words")
+        self.command(GENERATOR, "data", "corpus.txt", "-o", "corpus.txt.tok", "--tokenizer", "words/tokenizer.json")
+        self.command(GENERATOR, "init", "--model", "qwen_moe", "--data", "corpus.txt.tok", *[word for key, value in {
+            "model.config.vocab_size": 600, "model.config.hidden_size": 16, "model.config.moe_intermediate_size": 8, "training.steps": 1,
+            "model.config.num_hidden_layers": 1, "data.batch_size": 2, "data.sequence_length": 16, "checkpoint.project_dir": "run",
+            "checkpoint.folder_of": "words"}.items() for word in ("--set", f"{key}={value}")])
+        run = self.folder / "run"
+        self.train()
+        theirs = self.opened()
+        self.assertEqual((type(theirs).__name__, theirs.config.max_position_embeddings), ("Qwen3MoeForCausalLM", 16))
+        self.compare(theirs)
+        self.assertEqual(transformers.AutoTokenizer.from_pretrained(run)("a page").input_ids, tokenizer("a page").input_ids)
+        self.assertEqual(self.card(run / "README.md")[0], {"library_name": "transformers", "pipeline_tag": "text-generation", "tags": ["accel-gen"]})
+        for flags, reason in ((["--set", "model.config.capacity_factor=1.5"], "'capacity_factor' is 1.5, and no config.json says so"),
+                              (["--set", "model.config.qkv_bias=true"], "its values are those of none of the model's classes"),
+                              (["--set", "model.lora={targets: [q_proj], merge: false}"], "model.lora.merge is false")):
+            shutil.rmtree(run)
+            job = (self.folder / "job.yaml").read_text()
+            (self.folder / "job.yaml").write_text(job.replace("folder_of: words", ""))
+            self.command(GENERATOR, "build", "job.yaml", "-o", "trainer", *flags)
+            self.assertIn(f"run gets no config.json that transformers opens: {reason}", self.command("./trainer"))
+            self.assertFalse((run / "config.json").exists())
+            self.assertIn(f"There is no config.json that transformers opens: {reason}", (run / "README.md").read_text())
+
     def test_refused(self):
         model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2))
         base = self.save(model)

@@ -143,6 +143,13 @@ class Models(Peer):
         theirs = GPT2LMHeadModel(GPT2Config(**same, n_positions=length, initializer_range=0.3, resid_pdrop=0.0))
         self.same_text("gpt2.c", theirs, {**same, "block_size": length}, length)
 
+    def test_stored_in_bf16(self):
+        """The learned positions are those of the 16-bit copy of their table, in both widths that the program runs over."""
+        config, length = {"n_layer": 2, "n_head": 2, "n_embd": 16, "vocab_size": 270}, 40
+        theirs = GPT2LMHeadModel(GPT2Config(**config, n_positions=length, initializer_range=0.3, resid_pdrop=0.0))
+        writer = self.writer("gpt2.c", theirs, {**config, "block_size": length}, length, precision={"param_dtype": "bf16"})
+        self.same_logits(writer, config["vocab_size"], length, tolerance=2e-2)
+
     def test_llama(self):
         writer = self.rotary("llama.c", LlamaForCausalLM, LlamaConfig, self.length())
         flags = [[5, 7], 6, "--top-p", 0.9, "--top-k", 40, "--repetition-penalty", 1.3]
@@ -231,12 +238,15 @@ class Models(Peer):
         self.same_text("gemma3.c", theirs, {**same, **kinds, "sliding_window_pattern": 2}, self.length())
 
     def test_gemma2(self):
-        """Attention with capped scores is not an operation with a cache: each token computes all positions."""
-        same = {**self.shape(), "query_pre_attn_scalar": 11, "sliding_window": 5}
+        """Capped scores, in layers with a cache of all positions, and with one of a window."""
+        same = {**self.shape(), "query_pre_attn_scalar": 11, "sliding_window": self.random.randint(2, 12),
+                "attn_logit_softcapping": self.random.choice([0.5, 3.0, 50.0])}
         theirs = Gemma2ForCausalLM(Gemma2Config(**same, rope_parameters=dict(ROPE), initializer_range=0.3, pad_token_id=None,
                                                 max_position_embeddings=90))
         kinds = {f"layer_types.{i}": f"LAYER_{kind.upper()}" for i, kind in enumerate(theirs.config.layer_types)}
-        self.same_text("gemma2.c", theirs, {**same, **kinds}, 20)
+        writer = self.same_text("gemma2.c", theirs, {**same, **kinds}, self.length())
+        self.assertNotIn("recompute", subprocess.run([GENERATOR, "plan", "job.yaml", "--program", "generate"], cwd=writer.folder,
+                                                     capture_output=True, text=True, check=True).stdout)
 
     def test_qwen2(self):
         same = {key: value for key, value in self.shape().items() if key != "head_dim"}

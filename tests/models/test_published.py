@@ -150,7 +150,8 @@ CASES = [
         ({"scale_embedding": True}, None), ({"mask_time_prob": 0.5, "encoder_layerdrop": 0.5, "suppress_tokens": [1, 2]}, None)]),
     ("t5.c", T5Config(num_layers=1, num_decoder_layers=1, num_heads=2, d_model=8, d_kv=4, d_ff=8, vocab_size=256),
      {"num_layers": 1, "num_decoder_layers": 1, "num_heads": 2, "d_model": 8, "d_kv": 4, "d_ff": 8, "vocab_size": 256}, TOKENS,
-     [({"is_gated_act": True}, "'gated' is false here")]),
+     [({"is_gated_act": True}, "'gated' is false here"), ({"dense_act_fn": "gelu_new"}, "'gated' is false here"),
+      ({"scale_decoder_outputs": False}, "'scale_decoder_outputs' is true here")]),
     ("convnext.c", ConvNextConfig(hidden_sizes=[8, 8, 8, 8], depths=[1, 1, 1, 1], image_size=32),
      {"image_size": 32, "num_labels": 2, **{f"hidden_sizes.{i}": 8 for i in range(4)}, **{f"depths.{i}": 1 for i in range(4)}}, rows(3 * 32 * 32),
      [({"depths": [1, 2, 1, 1]}, "'depths.1' is 1 here"), ({"num_stages": 3}, "says 3")]),
@@ -181,7 +182,8 @@ CASES = [
 
 OTHERWISE = re.compile(r"of '([^']+)'$", re.MULTILINE)
 # What the tensors' shapes decide, and what counts in training alone.
-DECIDED = {"qwen_moe.c": {"num_local_experts", "qkv_bias", "intermediate_size", "shared_expert_intermediate_size"}, "mamba.c": {"time_step_rank"},
+DECIDED = {"qwen_moe.c": {"model_type", "num_local_experts", "qkv_bias", "intermediate_size", "shared_expert_intermediate_size"},
+           "mamba.c": {"time_step_rank"},
            "swin.c": {"drop_path_rate"}}
 
 
@@ -225,7 +227,7 @@ class Published(unittest.TestCase):
     def test_listed(self):
         """docs/models.md has the classes that the models have."""
         page, models = (MODELS.parents[1] / "docs" / "models.md").read_text(), sorted(MODELS.glob("*.c"))
-        classes = {model.name: re.findall('"(\\w+)', (re.findall(r"architectures\[\] = {(.*?)}", model.read_text()) or [""])[0]) for model in models}
+        classes = {model.name: re.findall('"(\\w+)', (re.findall(r"architectures\[\] = {(.*?)}", model.read_text(), re.DOTALL) or [""])[0]) for model in models}
         listed = dict(re.findall(r"^\| \[(\w+\.c)\]\(.*?\) \| (.*) \|$", page, re.MULTILINE))
         self.assertEqual({name: re.findall("`(.*?)`", text) for name, text in listed.items()}, {name: found for name, found in classes.items() if found})
 

@@ -10,14 +10,17 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import numpy as np
 import torch
 import transformers
-import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "program"))
 
+import test_round_trip_of_inputs as seen  # noqa: E402
 from harness import GENERATOR, QUICK  # noqa: E402
+from job_text import load  # noqa: E402
 from rotation import SEED, todays  # noqa: E402
+from test_speech import samples  # noqa: E402
 
 SIZES = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 16, "intermediate_size": 24, "vocab_size": 96,
          "max_position_embeddings": 32, "initializer_range": 0.3}
@@ -81,6 +84,10 @@ def with_value(config, path, value):
 
 
 class Strictness(unittest.TestCase):
+    families = FAMILIES
+    said = {}  # of keys that are refused by what they lead to
+    data = ("corpus", "data.batch_size=1", "data.sequence_length=8")  # of init
+
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
@@ -113,13 +120,16 @@ class Strictness(unittest.TestCase):
         except Exception:
             return None
 
+    def of_data(self):
+        return "--data", self.data[0], *[word for value in self.data[1:] for word in ("--set", value)]
+
     def job_of(self, config):
         """The config of init's job, or the message."""
         (self.folder / "base").mkdir(exist_ok=True)
         (self.folder / "base" / "config.json").write_text(json.dumps(config))
-        done = self.run_here("init", "base", "--data", "corpus", "-o", "-", "--set", "data.batch_size=1", "--set", "data.sequence_length=8")
+        done = self.run_here("init", "base", "-o", "-", *self.of_data())
         self.assertIn(done.returncode, (0, 2), done.stderr)
-        return (yaml.safe_load(done.stdout)["model"]["config"], None) if done.returncode == 0 else (None, done.stderr)
+        return (load(done.stdout)["model"]["config"], None) if done.returncode == 0 else (None, done.stderr)
 
     def ours(self, model, config):
         """What a program computes with their weights, and after which prompt."""
@@ -133,7 +143,7 @@ class Strictness(unittest.TestCase):
 
     def family(self, name):
         kind = getattr(transformers, name)
-        config = {**json.loads(kind.config_class(**FAMILIES[name]).to_json_string(use_diff=False)), "architectures": [name]}
+        config = {**json.loads(kind.config_class(**self.families[name]).to_json_string(use_diff=False)), "architectures": [name]}
         config = {key: value for key, value in config.items() if not key.startswith("_")}
         base = self.theirs(kind, config)
         wanted, (own, why) = self.logits(base), self.job_of(config)
@@ -152,7 +162,8 @@ class Strictness(unittest.TestCase):
                 if theirs is None:
                     count["not of transformers"] += 1
                 elif job is None:
-                    self.assertIn(str([part for part in path if isinstance(part, str)][-1]), why, f"{key} is refused by another name")
+                    last = [part for part in path if isinstance(part, str)][-1]
+                    self.assertIn(self.said.get(last, last), why, f"{key} is refused by another name")
                     count["refused"] += 1
                 elif job == own:
                     self.assertTrue(torch.allclose(theirs, wanted, rtol=1e-4, atol=1e-5), f"{key} changes the logits of transformers, and nothing of the job")
@@ -168,8 +179,83 @@ class Strictness(unittest.TestCase):
         print(name, count, flush=True)
 
     def test_families(self):
-        for name in todays(FAMILIES, len(FAMILIES)):
+        for name in todays(self.families, len(self.families)):
             self.family(name)
+
+
+class Written(Strictness):
+    """Of classes that write from an input: the loss that the program for evaluation gives in the logits' place."""
+
+    families = {
+        "T5ForConditionalGeneration": {"num_layers": 2, "num_decoder_layers": 2, "num_heads": 2, "d_model": 16, "d_kv": 6, "d_ff": 20,
+                                       "vocab_size": 96, "decoder_start_token_id": 0},
+        "WhisperForConditionalGeneration": {
+            "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2, "decoder_attention_heads": 3, "encoder_ffn_dim": 20,
+            "decoder_ffn_dim": 12, "d_model": 24, "vocab_size": 96, "num_mel_bins": 4, "max_source_positions": 6, "max_target_positions": 7,
+            "pad_token_id": 3, "bos_token_id": 1, "eos_token_id": 3, "decoder_start_token_id": 5},
+    }
+
+    def family(self, name):
+        """T5 of a text of bytes below 96, of which the evaluator's file is one window; Whisper of spectrograms."""
+        rng = np.random.default_rng(3)
+        self.rows = {"input_ids": rng.integers(0, 96, (1, 9)), "labels": rng.integers(0, 96, (1, 9))}
+        self.rows["labels"][:, :-1] = self.rows["input_ids"][:, 1:]
+        tokens = [*self.rows["input_ids"][0], self.rows["labels"][0, -1]]
+        (self.folder / "window").write_bytes(np.array(tokens, np.uint8).tobytes())
+        self.data, self.read = ("window", "data.train.format=bytes", "data.batch_size=1", "data.sequence_length=9", "training.eval_iters=1"), "window"
+        if name.startswith("Whisper"):
+            config = transformers.WhisperConfig(**self.families[name])
+            self.rows = {key: array[:6] for key, array in samples(rng, config, 7).items()}
+            np.savez(self.folder / "rows.npz", **self.rows)
+            self.data, self.read = ("rows.npz", "data.batch_size=6", "training.eval_iters=1"), "rows.npz"
+        super().family(name)
+
+    def logits(self, model, what=None):
+        rows = {key: torch.tensor(array.astype(np.int64) if array.dtype == np.int32 else array) for key, array in self.rows.items()}
+        try:
+            with torch.no_grad():
+                out = model(**rows)
+        except Exception:
+            return None
+        return out.logits if what is None else out.loss
+
+    def ours(self, model, config):
+        model.save_pretrained(self.folder / "base")
+        (self.folder / "base" / "config.json").write_text(json.dumps(config))
+        for words in (("init", "base", *self.of_data()), ("build", "job.yaml", "--program", "evaluate", "-o", "evaluate")):
+            done = self.run_here(*words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        done = subprocess.run(["./evaluate", "--weights", "base", "--data", self.read, "--format", "json"], cwd=self.folder, capture_output=True,
+                              text=True, env=QUICK)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for made in ("base/model.safetensors", "job.yaml"):
+            (self.folder / made).unlink()
+        return torch.tensor(json.loads(done.stdout)["loss"]), "loss"
+
+
+class Seen(Written):
+    """Of classes that take images, images with texts, or texts with masks, likewise."""
+
+    families = {name: configs[0] for name, (_, _, configs) in seen.CASES.items()}
+    said = {"image_size": "a row of the data has", "num_channels": "a row of the data has", "drop_path_rate": "dropout: the probability must be"}
+    make_data = seen.RoundTrip.make_data
+
+    def family(self, name):
+        self.clip, self.read = name == "CLIPModel", self.make_data(name, self.families[name])
+        self.data = (self.read, "data.batch_size=12", "training.eval_iters=1",
+                     *(["model.config.image_size=32"] if name.startswith("ResNet") else []))
+        Strictness.family(self, name)
+
+    def logits(self, model, what=None):
+        given = {"pixel_values" if name == "features" else name: torch.tensor(a) for name, a in self.arrays.items()}
+        given = {name: a.long() if a.dtype == torch.int32 else a for name, a in given.items()}
+        more = {"return_loss": True} if self.clip else {"labels": torch.arange(12) % 2}
+        try:
+            with torch.no_grad():
+                out = model(**given, **more, return_dict=True)
+        except Exception:
+            return None
+        return out.loss if what is not None else out.logits_per_text if self.clip else out.logits
 
 
 if __name__ == "__main__":
