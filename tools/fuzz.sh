@@ -22,7 +22,7 @@ if "$clang" -fsanitize=fuzzer,address -fuse-ld=lld "$out/probe.c" -o "$out/probe
 runtime_folders() {
   for folder in runtime/*/; do
     folder=${folder%/}
-    case ${folder#runtime/} in cuda | gpu | hip | mpi | nccl | onednn | report | run | tcp) ;; *) echo "$folder" ;; esac
+    case ${folder#runtime/} in cuda | gpu | hip | mpi | nccl | onednn | run | tcp) ;; *) echo "$folder" ;; esac
   done
 }
 
@@ -30,7 +30,7 @@ generator_folders() {
   for folder in gen/*/ gen/*/*/; do
     folder=${folder%/}
     if grep -qsx "${folder#gen/}" build/config/missing; then continue; fi
-    case ${folder#gen/} in commands | commands/* | emit | plan | plan/* | provenance | statements) ;; *) echo "$folder" ;; esac
+    case ${folder#gen/} in commands/export) echo "$folder" ;; commands | commands/* | emit | plan | plan/* | provenance | statements) ;; *) echo "$folder" ;; esac
   done
 }
 

@@ -30,6 +30,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try gradients env SEED="$seed" build/tests/ops/test_gradients
   try "a part of the meshes compared with one process" env SEED="$seed" "$PYTHON" tests/parallel/meshes.py --run --part today/64
   if [ "$(tail -n 1 "$log" | cut -c 1-5)" = "part " ]; then echo "      $(tail -n 1 "$log")"; fi
+  try "meshes with other keys" env SEED="$seed" "$PYTHON" tests/parallel/drawn_meshes.py 10
+  try "the audit of a part of the meshes on CUDA" env SEED="$seed" "$PYTHON" tests/parallel/meshes.py --audit --part today/64
   try "random models" env SEED="$seed" PLAN_MODELS=1000 build/tests/plan/test_programs
   try "against PyTorch" "$PYTHON" tests/ops/test_against_torch.py --seed "$seed"
   try kernels "$PYTHON" tests/ops/kernels/test_kernels.py --all --seed "$seed"
@@ -43,6 +45,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "random jobs and models" env SEED="$seed" SMALL=yes "$PYTHON" tests/soak/test_soak.py 500
   try "edits of programs" "$PYTHON" tests/audit/test_mutations.py --all
   try "edits of programs with collectives in flight" "$PYTHON" tests/audit/test_transfers.py --all
+  try "edits of programs in which threads race" "$PYTHON" tests/audit/test_races.py --all
   try "edits of CUDA programs" "$PYTHON" tests/audit/test_device_mutations.py --all
   try "the audit of the matrix" "$PYTHON" tests/audit/test_matrix.py --all
   try "both halves of CUDA programs" "$PYTHON" tests/audit/test_device.py --all
@@ -53,10 +56,11 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "stopped three times" env SEED="$seed" RESUMES=${RESUMES:-200} "$PYTHON" tests/program/test_resume_product.py
   try "every fault in every way" env FAULTS=all "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_faults \
     Checkpoints.test_kills_at_every_call
+  try "folders of transformers through runs" env CASES=all "$PYTHON" tests/models/test_round_trip.py
   try "ranks resume from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_resume.py
   try "ranks against one and PyTorch's" env DIVISIONS=all "$PYTHON" tests/reference/test_placements.py
-  for axis in tensor sequences pipeline experts residual meshes; do
-    try "ranks that divide a model: $axis" env CASES=all "$PYTHON" "tests/parallel/test_$axis.py"
+  for axis in tensor sequences pipeline experts residual meshes averages coded_states memory; do
+    try "ranks compared with one: $axis" env CASES=all "$PYTHON" "tests/parallel/test_$axis.py"
   done
   try "what saves memory" env CASES=all "$PYTHON" tests/program/test_memory.py
   try "rules against PyTorch's" env CASES=all "$PYTHON" tests/optimizer/test_against_torch.py

@@ -18,7 +18,8 @@ struct block {
 
 struct arena {
   struct block *blocks;
-  bool shared; /* one block, which does not grow */
+  struct block *spare; /* empty, to be used next; NULL: none */
+  bool shared;         /* one block, which does not grow */
 };
 
 /* Large enough that the system gives it as fresh pages, which are zero and cost nothing until they are used. */
@@ -78,23 +79,58 @@ void arena_free(struct arena *arena) {
     free_block(block);
     block = next;
   }
+  if (arena->spare != NULL) free_block(arena->spare);
   free(arena);
 }
 
+static void empty(struct block *block, size_t used) {
+  memset(block->bytes + used, 0, block->used - used);
+  block->used = used;
+}
+
+static void give_back(struct arena *arena, struct block *block) {
+  if (arena->spare != NULL || block->size != BLOCK_BYTES || block->mapped > 0) {
+    free_block(block);
+    return;
+  }
+  empty(block, 0);
+  block->next = NULL;
+  arena->spare = block;
+}
+
 void arena_reset(struct arena *arena) {
-  struct block *stays = NULL;
   for (struct block *block = arena->blocks, *next; block != NULL; block = next) {
     next = block->next;
-    if (stays == NULL && block->size == BLOCK_BYTES && block->mapped == 0)
-      stays = block;
-    else
-      free_block(block);
+    give_back(arena, block);
   }
-  arena->blocks = stays;
-  if (stays == NULL) return;
-  memset(stays->bytes, 0, stays->used);
-  stays->used = 0;
-  stays->next = NULL;
+  arena->blocks = NULL;
+}
+
+struct arena_mark arena_mark(const struct arena *arena) {
+  return (struct arena_mark){arena->blocks, arena->blocks != NULL ? arena->blocks->used : 0};
+}
+
+void arena_release(struct arena *arena, struct arena_mark mark) {
+  while (arena->blocks != mark.block) {
+    struct block *block = arena->blocks;
+    arena->blocks = block->next;
+    give_back(arena, block);
+  }
+  if (arena->blocks != NULL) empty(arena->blocks, mark.used);
+}
+
+static struct block *new_block(struct arena *arena, size_t size) {
+  struct block *block = arena->spare;
+  if (block != NULL && size <= block->size) {
+    arena->spare = NULL;
+  } else {
+    const size_t capacity = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+    block = take(sizeof *block + capacity);
+    block->size = capacity;
+  }
+  block->next = arena->blocks;
+  arena->blocks = block;
+  return block;
 }
 
 void *arena_alloc(struct arena *arena, size_t size) {
@@ -103,11 +139,7 @@ void *arena_alloc(struct arena *arena, size_t size) {
   struct block *block = arena->blocks;
   if (block == NULL || block->size - block->used < size) {
     if (arena->shared) _exit(ARENA_FULL); /* with exit, a fork would write what the process has not yet written */
-    size_t capacity = size > BLOCK_BYTES ? size : BLOCK_BYTES;
-    block = take(sizeof *block + capacity);
-    block->size = capacity;
-    block->next = arena->blocks;
-    arena->blocks = block;
+    block = new_block(arena, size);
   }
   void *memory = block->bytes + block->used;
   block->used += size;

@@ -30,6 +30,17 @@ void arena_free(struct arena *arena);
  * shared arena. */
 void arena_reset(struct arena *arena);
 
+/* How far an arena is used, to give back what is allocated after this point. */
+struct arena_mark {
+  const void *block;
+  size_t used;
+};
+struct arena_mark arena_mark(const struct arena *arena);
+
+/* Takes back what was allocated since the mark, which is of this arena and not older than one that was released; every
+ * pointer to it is dead. The arena keeps one block for what is allocated next. Not for a shared arena. */
+void arena_release(struct arena *arena, struct arena_mark mark);
+
 /* `size` bytes, zeroed, aligned for any type. Never NULL. */
 void *arena_alloc(struct arena *arena, size_t size);
 

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/text.h"
+#include "runtime/base/terminal.h"
+
 struct diagnostics diagnostics_in(struct arena *arena) {
   return (struct diagnostics){.arena = arena};
 }
@@ -71,42 +74,62 @@ struct palette {
   const char *bold, *error, *note, *caret, *reset;
 };
 
+enum { GUTTER = 8, LONGEST_EXCERPT = 240 };
+
+/* The part of a line that a terminal has room for, around the place that is meant: its bytes from *from on. */
+static int part_of_line(struct location where, int length, FILE *out, int *from) {
+  const int room = rt_terminal_columns(fileno(out)) - GUTTER, at = where.column - 1;
+  *from = 0;
+  if (room < GUTTER || length <= room) return length;
+  if (at > room / 2) *from = at + room / 2 < length ? at - room / 2 : length - room;
+  return room;
+}
+
+static bool continues_letter(char byte) {
+  return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
 static void print_excerpt(const struct diagnostics *diags, struct location where, FILE *out,
                           const struct palette *colours) {
   if (where.file == NULL || where.line < 1) return;
   const char *text = source_text(diags, where.file);
-  int length = 0;
+  int length = 0, from;
   const char *line = text == NULL ? NULL : find_line(text, where.line, &length);
-  if (line == NULL || length > 240) return;
+  if (line == NULL || length > LONGEST_EXCERPT) return;
+  int end = part_of_line(where, length, out, &from);
+  end += from;
+  while (from < end && continues_letter(line[from])) from++;
+  while (end < length && continues_letter(line[end])) end++;
   fprintf(out, "%5d | ", where.line);
-  for (int i = 0; i < length; i++) fputc((unsigned char)line[i] < ' ' && line[i] != '\t' ? '?' : line[i], out);
+  for (int i = from; i < end; i++) fputc((unsigned char)line[i] < ' ' && line[i] != '\t' ? '?' : line[i], out);
   fputc('\n', out);
   if (where.column < 1 || where.column > length + 1) return;
   fprintf(out, "      | ");
-  for (int i = 0; i < where.column - 1; i++) {
-    if (((unsigned char)line[i] & 0xc0) == 0x80) continue; /* the rest of a UTF-8 character takes no column */
+  for (int i = from; i < where.column - 1; i++) {
+    if (continues_letter(line[i])) continue; /* the rest of a UTF-8 character takes no column */
     fputc(line[i] == '\t' ? '\t' : ' ', out);
   }
   fprintf(out, "%s^", colours->caret);
-  for (int i = 1; i < where.length && where.column - 1 + i < length; i++)
-    if (((unsigned char)line[where.column - 1 + i] & 0xc0) != 0x80) fputc('~', out);
+  for (int i = 1; i < where.length && where.column - 1 + i < end; i++)
+    if (!continues_letter(line[where.column - 1 + i])) fputc('~', out);
   fprintf(out, "%s\n", colours->reset);
 }
 
 static void print_one(const struct diagnostics *diags, const struct diagnostic *item, FILE *out,
                       const struct palette *colours) {
   static const char *const names[] = {"error", "warning", "note", "help"};
+  struct text where = text_in(diags->arena);
   if (item->severity == SEVERITY_HELP) {
-    fprintf(out, "    %shelp:%s %s\n", colours->note, colours->reset, item->message);
+    rt_print(out, "    %shelp:%s %s\n", colours->note, colours->reset, item->message);
     return;
   }
-  fputs(colours->bold, out);
-  if (item->where.file != NULL) fprintf(out, "%s:", item->where.file);
-  if (item->where.line > 0) fprintf(out, "%d:", item->where.line);
-  if (item->where.line > 0 && item->where.column > 0) fprintf(out, "%d:", item->where.column);
-  if (item->where.file == NULL) fprintf(out, "accel-gen:");
-  fprintf(out, "%s %s%s:%s %s\n", colours->reset, item->severity == SEVERITY_NOTE ? colours->note : colours->error,
-          names[item->severity], colours->reset, item->message);
+  if (item->where.file != NULL) text_printf(&where, "%s:", item->where.file);
+  if (item->where.line > 0) text_printf(&where, "%d:", item->where.line);
+  if (item->where.line > 0 && item->where.column > 0) text_printf(&where, "%d:", item->where.column);
+  if (item->where.file == NULL) text_puts(&where, "accel-gen:");
+  rt_print(out, "%s%s%s %s%s:%s %s\n", colours->bold, text_string(&where), colours->reset,
+           item->severity == SEVERITY_NOTE ? colours->note : colours->error, names[item->severity], colours->reset,
+           item->message);
   print_excerpt(diags, item->where, out, colours);
 }
 

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "gen/base/hash.h"
+
 struct lines lines_of(struct arena *arena, const char *text, size_t length) {
   struct lines lines = {0};
   size_t most = 1;
@@ -33,8 +35,7 @@ struct names {
 };
 
 static int number_of(struct names *names, const char *start, int length) {
-  uint64_t hash = 1469598103934665603u; /* FNV-1a */
-  for (int i = 0; i < length; i++) hash = (hash ^ (unsigned char)start[i]) * 1099511628211u;
+  const uint64_t hash = hash_bytes(start, (size_t)length);
   for (size_t at = (size_t)hash & (names->size - 1);; at = (at + 1) & (names->size - 1)) {
     struct name *slot = &names->slots[at];
     if (slot->id == 0) {

@@ -253,6 +253,7 @@ static enum CXChildVisitResult import_top(CXCursor cursor, CXCursor parent, CXCl
   if (clang_Location_isInSystemHeader(clang_getCursorLocation(cursor))) return CXChildVisit_Continue;
   enum CXCursorKind kind = clang_getCursorKind(cursor);
   if (kind == CXCursor_Namespace || kind == CXCursor_LinkageSpec) return CXChildVisit_Recurse;
+  import_declared(importer, cursor, false);
   if (kind == CXCursor_FunctionDecl) note_label(importer, cursor);
   bool wanted = importer->outline || clang_isCursorDefinition(cursor);
   if (kind == CXCursor_FunctionDecl && wanted) import_function(importer, cursor);

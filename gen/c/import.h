@@ -67,6 +67,9 @@ void import_unit(struct importer *importer);
 /* The tokens of the file itself. */
 void import_tokens(struct importer *importer);
 
+/* Adds a declaration of a written file to the tree's list, if it belongs there. */
+void import_declared(struct importer *importer, CXCursor cursor, bool is_local);
+
 const struct type *import_type(struct importer *importer, CXType type);
 struct variable *import_variable(struct importer *importer, CXCursor cursor);
 struct function *import_function(struct importer *importer, CXCursor cursor);

@@ -21,6 +21,7 @@ static struct syntax *import_declaration(struct importer *importer, CXCursor cur
   struct syntax *node = import_node(importer, SYNTAX_BLOCK, cursor, children.count);
   node->n_parts = 0;
   for (int i = 0; i < children.count; i++) {
+    import_declared(importer, children.items[i], true);
     if (clang_getCursorKind(children.items[i]) != CXCursor_VarDecl) continue;
     struct syntax *part = import_node(importer, SYNTAX_DECLARE, children.items[i], 0);
     part->variable = import_variable(importer, children.items[i]);

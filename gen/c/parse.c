@@ -155,9 +155,9 @@ static void import_all(struct importer *importer, const struct parse_request *re
   add_messages(importer);
   clang_getInclusions(importer->unit, add_include, importer);
   if (!request->outline && tree_has_errors(importer->tree)) return;
+  if (request->tokens) import_tokens(importer);
   import_unit(importer);
   if (request->digest) importer->tree->digest = import_digest(importer);
-  if (request->tokens) import_tokens(importer);
 }
 
 /* What there is to read; NULL with an error. */

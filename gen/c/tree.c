@@ -40,6 +40,23 @@ struct syntax *syntax_bare(struct syntax *node) {
   return node;
 }
 
+struct use_count {
+  const struct variable *variable;
+  int uses;
+};
+
+static bool count_use(struct syntax *node, void *data) {
+  struct use_count *count = data;
+  count->uses += node->kind == SYNTAX_VARIABLE && node->variable == count->variable;
+  return true;
+}
+
+int syntax_uses(struct syntax *node, const struct variable *variable) {
+  struct use_count count = {variable, 0};
+  syntax_visit(node, count_use, &count);
+  return count.uses;
+}
+
 const char *operator_spelling(enum operator_kind kind) {
   static const char *const spellings[] = {
       [OPERATOR_NONE] = "",         [OPERATOR_MULTIPLY] = "*",    [OPERATOR_DIVIDE] = "/",

@@ -204,11 +204,37 @@ struct message {
 
 enum token_kind { TOKEN_PUNCTUATION, TOKEN_COMMENT, TOKEN_OTHER };
 
+/* Which macro a token names: one of the source's own, of a header that is not written here, or of the compiler alone.
+ */
+enum macro_origin { MACRO_NONE, MACRO_OWN, MACRO_HEADER, MACRO_COMPILER };
+
 struct token {
   enum token_kind kind;
+  enum macro_origin macro;
   const char *text;
   struct location where;
   unsigned offset; /* bytes from the file's start */
+};
+
+enum declaration_kind {
+  DECLARATION_FUNCTION,
+  DECLARATION_VARIABLE,
+  DECLARATION_TYPE, /* typedef */
+  DECLARATION_RECORD,
+  DECLARATION_ENUMERATION,
+  DECLARATION_ASSERTION, /* static_assert */
+  DECLARATION_OTHER      /* assembler, and what the tree has no word for */
+};
+
+/* A declaration as it is written, at file level or in a function. */
+struct declaration {
+  enum declaration_kind kind;
+  const char *name;
+  struct location where;
+  bool is_definition;
+  bool is_external; /* the linker sees the name */
+  bool is_local;    /* in a function */
+  bool is_of_code;  /* of a type whose size is computed when the program runs */
 };
 
 /* Lines that the preprocessor left out. */
@@ -227,7 +253,7 @@ struct written {
 /* A parsed source. Everything lives in its arena. */
 struct tree {
   const char *file;
-  const char *digest; /* 16 hexadecimal digits over the tokens of its own files, where it was requested */
+  const char *digest; /* 16 hexadecimal digits over what computes in its own files, where it was requested */
   const char *text;
   int n_lines;
   struct function **functions; /* defined ones and those that are called or named, in the order of the text */
@@ -240,6 +266,8 @@ struct tree {
   int n_messages, messages_capacity;
   struct written *written; /* where tokens were requested; the source itself first */
   int n_written, written_capacity;
+  struct declaration *declarations; /* of these files, in the order of the text; variables in functions if external */
+  int n_declarations, declarations_capacity;
   struct skipped *skipped; /* of these files */
   int n_skipped, skipped_capacity;
   struct location deep; /* a location that is nested deeper than the tree goes; line 0: none */
@@ -260,6 +288,9 @@ void syntax_visit(struct syntax *node, bool (*visit)(struct syntax *node, void *
 
 /* The operand below casts. */
 struct syntax *syntax_bare(struct syntax *node);
+
+/* How often a part of a function names a variable. NULL: 0. */
+int syntax_uses(struct syntax *node, const struct variable *variable);
 
 /* The operator as C spells it. */
 const char *operator_spelling(enum operator_kind kind);

@@ -79,6 +79,15 @@ struct comparison compare(struct arena *arena, const struct diff_input *a, const
 /* Whether nothing differs. */
 bool comparison_is_empty(const struct comparison *comparison);
 
+/* A line of an input's program, from 0. */
+const char *input_line(struct arena *arena, const struct diff_input *input, int line);
+
+/* The numbers of both sides; false where one is none. */
+bool change_numbers(const struct change *change, double numbers[2]);
+
+/* "+12.3 %" from one number to the other; "" where there are none, or the first is 0. */
+const char *change_ratio(struct arena *arena, const struct change *change);
+
 /* For people, and as JSON. all: with the code of functions that only one side has. */
 void comparison_text(const struct comparison *comparison, bool all, struct text *out);
 void comparison_json(const struct comparison *comparison, struct text *out);

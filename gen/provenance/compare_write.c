@@ -1,11 +1,12 @@
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gen/provenance/compare.h"
 #include "gen/provenance/json.h"
 
-static const char *line_text(struct arena *arena, const struct diff_input *input, int line) {
+const char *input_line(struct arena *arena, const struct diff_input *input, int line) {
   return arena_copy(arena, input->lines.starts[line], (size_t)input->lines.lengths[line]);
 }
 
@@ -15,13 +16,27 @@ static int lines_in(const struct step_function *function) {
 
 /* ---- For people ---- */
 
-/* "+12.3 %" from one number to another; "" where they are none. */
+bool change_numbers(const struct change *change, double numbers[2]) {
+  const char *values[] = {change->a, change->b};
+  for (int i = 0; i < 2; i++) {
+    char *end;
+    if (values[i] == NULL || values[i][0] == '\0') return false;
+    numbers[i] = strtod(values[i], &end);
+    if (*end != '\0' || !isfinite(numbers[i])) return false;
+  }
+  return true;
+}
+
+const char *change_ratio(struct arena *arena, const struct change *change) {
+  double numbers[2];
+  if (!change_numbers(change, numbers) || numbers[0] == 0) return "";
+  return arena_printf(arena, "%+.1f %%", 100 * (numbers[1] - numbers[0]) / numbers[0]);
+}
+
+/* In brackets, after blanks. */
 static const char *ratio_text(struct arena *arena, const struct change *change) {
-  if (change->a == NULL || change->b == NULL) return "";
-  char *end_a, *end_b;
-  double a = strtod(change->a, &end_a), b = strtod(change->b, &end_b);
-  if (*end_a != '\0' || *end_b != '\0' || change->a[0] == '\0' || change->b[0] == '\0' || a == 0) return "";
-  return arena_printf(arena, "  (%+.1f %%)", 100 * (b - a) / a);
+  const char *ratio = change_ratio(arena, change);
+  return ratio[0] != '\0' ? arena_printf(arena, "  (%s)", ratio) : "";
 }
 
 static const char *shown(const char *value) {
@@ -42,7 +57,7 @@ static void put_changes(struct text *out, const struct changes *changes, bool ra
 }
 
 static void put_lines(struct text *out, char sign, const struct diff_input *input, const int *lines, int count) {
-  for (int i = 0; i < count; i++) text_printf(out, "    %c %s\n", sign, line_text(out->arena, input, lines[i]));
+  for (int i = 0; i < count; i++) text_printf(out, "    %c %s\n", sign, input_line(out->arena, input, lines[i]));
 }
 
 static void put_function(struct text *out, const struct comparison *c, const struct function_change *change, bool all) {
@@ -121,7 +136,7 @@ static json_t *lines_json(struct arena *arena, const struct diff_input *input, c
   for (int i = 0; i < count; i++) {
     json_t *object = json_object();
     json_object_set_new(object, "line", json_integer(lines[i] + 1));
-    json_put(object, "text", line_text(arena, input, lines[i]));
+    json_put(object, "text", input_line(arena, input, lines[i]));
     json_array_append_new(list, object);
   }
   return list;

@@ -302,7 +302,21 @@ static void bind_training(struct job *job, struct diagnostics *diags) {
   job->schedule.stable_steps = stable ? spec_integer(job, "schedule.stable_steps") : -1;
 }
 
+const char *const job_sink_names[] = {"csv", "tensorboard", "wandb", "mlflow", "dvclive", NULL};
+
+static void bind_sinks(struct job *job) {
+  const struct spec_node *list = spec_find(job->tree, "tracking.log_with"),
+                         *tags = spec_find(job->tree, "tracking.tags");
+  for (int i = 0; list != NULL && i < list->count; i++)
+    for (int s = 0; s < SINKS; s++) {
+      const char *name = list->entries[i].value->text;
+      if (strcmp(name, "all") == 0 || strcmp(name, job_sink_names[s]) == 0) job->tracking.sinks[s] = true;
+    }
+  for (int i = 0; tags != NULL && i < tags->count; i++) job->tracking.tags[i] = tags->entries[i].value->text;
+}
+
 static void bind_reports(struct job *job, struct diagnostics *diags) {
+  bind_sinks(job);
   bind_cadence(spec_find(job->tree, "tracking.every"), &job->tracking.epochs, NULL, diags);
   job->profile.on = spec_find(job->tree, "profile") != NULL;
   job->tracking.layer_norms = strcmp(spec_string(job, "tracking.grad_norms"), "per_layer") == 0;

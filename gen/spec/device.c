@@ -73,7 +73,18 @@ static void check_tuning(const struct spec_node *job, struct diagnostics *diags)
   diag_help(diags, "name the file that accel-gen tune JOB -o FILE has written of the GPU");
 }
 
-/* What is on the host must be read from there piece by piece. */
+/* An optimizer whose model is an average. */
+static void check_offloaded_average(const struct spec_node *job, const struct spec_node *offload, const char *what,
+                                    const char *why, struct diagnostics *diags) {
+  const struct spec_node *name = spec_find(job, "optimizer.name");
+  if (offload == NULL || name == NULL || !spec_is(offload, "cpu") || !spec_is(name, "schedule_free_adamw")) return;
+  diag_error(diags, offload->where,
+             "'parallelism.offload.%s' does not go with optimizer.name 'schedule_free_adamw': %s", what, why);
+  diag_note(diags, name->where, "'optimizer.name' is '%s' here", name->text);
+  diag_help(diags, "use optimizer.name: adamw, or leave it out");
+}
+
+/* What is on the host must be read from there piece by piece. The average of training.ema is where the weights are. */
 static void check_offload(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *param = spec_find(job, "parallelism.offload.param");
   const struct spec_node *optimizer = spec_find(job, "parallelism.offload.optimizer");
@@ -85,13 +96,8 @@ static void check_offload(const struct spec_node *job, struct diagnostics *diags
                "each has all of them");
     diag_help(diags, "add zero_stage: 3, and ranks among which it divides; or leave it out");
   }
-  const struct spec_node *name = spec_find(job, "optimizer.name");
-  if (optimizer == NULL || name == NULL || !spec_is(optimizer, "cpu") || !spec_is(name, "schedule_free_adamw")) return;
-  diag_error(diags, optimizer->where,
-             "'parallelism.offload.optimizer' does not go with optimizer.name 'schedule_free_adamw': its model is made "
-             "of a state");
-  diag_note(diags, name->where, "'optimizer.name' is '%s' here", name->text);
-  diag_help(diags, "use optimizer.name: adamw, or leave it out");
+  check_offloaded_average(job, param, "param", "layers come from the host, and its model is on the device", diags);
+  check_offloaded_average(job, optimizer, "optimizer", "its model is made of a state", diags);
 }
 
 static void check_limit(const struct spec_node *job, const struct limit *limit, const struct spec_node *kind,

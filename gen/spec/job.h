@@ -327,6 +327,10 @@ struct job {
     bool layer_norms;
     bool noise_scale;
     double noise_decay;
+    bool sinks[SINKS];              /* log_with */
+    const char *project, *run_name; /* NULL: the program's own */
+    const char *tags[16];           /* NULL after them */
+    const char *logging_dir;        /* NULL: the run's folder */
   } tracking;
 
   struct {
@@ -376,6 +380,10 @@ struct job *job_of_document(struct arena *arena, struct json_t *schema, const ch
 
 /* The metrics' names, ended by NULL: as the job and the log write them. */
 extern const char *const job_metric_names[];
+
+/* The tools of tracking.log_with, by enum sink, ended by NULL: as the job and the runtime write them. metrics.jsonl is
+ * none of them, as every run writes it. */
+extern const char *const job_sink_names[];
 
 /* The keys of the group hooks that name functions, by enum hook. */
 extern const char *const job_hook_keys[HOOKS];

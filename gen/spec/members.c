@@ -132,9 +132,10 @@ static const struct key flags[] = {
 };
 
 static const struct key strings[] = {
-    STRING(model.weights),     STRING(model.weights_prefix), STRING(checkpoint.project_dir),
-    STRING(checkpoint.resume), STRING(checkpoint.folder_of), STRING(profile.output_trace_dir),
-    STRING(devices.hardware),
+    STRING(model.weights),        STRING(model.weights_prefix), STRING(checkpoint.project_dir),
+    STRING(checkpoint.resume),    STRING(checkpoint.folder_of), STRING(profile.output_trace_dir),
+    STRING(devices.hardware),     STRING(tracking.project),     STRING(tracking.run_name),
+    STRING(tracking.logging_dir),
 };
 
 /* ---- Enumerations ---- */
@@ -168,7 +169,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(optimizer.name),
      {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "lion", "lamb", "adafactor",
       "muon", "schedule_free_adamw", "lomo", "adalomo"}},
-    {CHOICE(optimizer.norm_type), {"2", "inf"}},
+    {CHOICE(optimizer.norm_type), {"2", "1", "inf"}},
     {CHOICE(optimizer.state_dtype), {"float32", "bf16", "bf16_stochastic", "8bit"}},
     {CHOICE(optimizer.adjust_lr_fn), {"original", "match_rms_adamw", "spectral_unclamped"}},
     {CHOICE(schedule.name),

@@ -29,7 +29,6 @@ enum {
 
 static const char own_part[] = "it looks at whole parameters, and a rank has a part of some";
 static const char own_stage[] = "a rank has some of the parameters";
-static const char own_experts[] = "it looks at all parameters together, and ranks have experts of their own";
 static const char untried[] = "no program with both has been measured against one rank";
 static const char untried_on_gpus[] = "no program for GPUs with both has been measured against one rank";
 static const char added_up[] = "gradients add up over micro-batches";
@@ -61,11 +60,6 @@ static const struct mesh_refusal {
     {TENSORS, {"optimizer.name", "adalomo", own_part, "optimizer.name: adamw"}},
     {LAYERS, {"optimizer.name", "lomo", added_up, "optimizer.name: sgd"}},
     {LAYERS, {"optimizer.name", "adalomo", added_up, "optimizer.name: adamw"}},
-    {TENSORS,
-     {"optimizer.name", "schedule_free_adamw", "its model is an average that each rank would have a part of",
-      "optimizer.name: adamw"}},
-    {LAYERS, {"optimizer.name", "schedule_free_adamw", own_stage, "optimizer.name: adamw"}},
-    {EXPERTS, {"optimizer.name", "schedule_free_adamw", own_experts, "optimizer.name: adamw"}},
     {TENSORS,
      {"optimizer.state_dtype", "8bit", "its scales are of blocks that ranks would cut", "optimizer.state_dtype: bf16"}},
     {TENSORS | EXPERTS, {"optimizer.state_dtype", "bf16_stochastic", by_index, "optimizer.state_dtype: bf16"}},

@@ -110,14 +110,16 @@ class Program:
 
 
 class Run:
-    """The folder that a run writes: metrics.jsonl, model.safetensors, checkpoints."""
+    """The folder that a run writes: metrics.jsonl, the weights, checkpoints."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
 
     @property
     def weights(self):
-        return self.folder / "model.safetensors"
+        """model.safetensors, or what diffusers calls it where the model is of its classes."""
+        own = self.folder / "diffusion_pytorch_model.safetensors"
+        return own if own.exists() else self.folder / "model.safetensors"
 
     def metrics(self):
         """A dict for each line of metrics.jsonl; one that a stopped run has not finished is left out."""

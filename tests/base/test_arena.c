@@ -82,12 +82,38 @@ static void a_reset_one_is_zero_again(void **state) {
   arena_free(arena);
 }
 
+static void what_is_given_back_is_zero_again(void **state) {
+  (void)state;
+  struct arena *arena = arena_new();
+  char *before = arena_string(arena, "before");
+  const struct arena_mark outer = arena_mark(arena);
+  char *first = arena_alloc(arena, 1000);
+  for (int pass = 0; pass < 3; pass++) {
+    const struct arena_mark inner = arena_mark(arena);
+    for (int i = 0; i < 2000; i++) { /* several blocks, and one that is larger than usual */
+      size_t size = i == 1000 ? (size_t)9 << 20 : 9000;
+      char *piece = arena_alloc(arena, size);
+      assert_true(piece[0] == 0 && memcmp(piece, piece + 1, size - 1) == 0);
+      memset(piece, 1, size);
+    }
+    arena_release(arena, inner);
+    arena_release(arena, inner);
+    memset(first, 2, 1000);
+  }
+  arena_release(arena, outer);
+  assert_ptr_equal(arena_alloc(arena, 1000), first);
+  assert_true(first[0] == 0 && memcmp(first, first + 1, 999) == 0);
+  assert_string_equal(before, "before");
+  arena_free(arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_a_fork_writes_joins_an_arena),
       cmocka_unit_test(a_fork_ends_where_it_is_full),
       cmocka_unit_test(an_empty_one_joins),
       cmocka_unit_test(a_reset_one_is_zero_again),
+      cmocka_unit_test(what_is_given_back_is_zero_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,5 +19,5 @@ resume=${RESUME:+--resume}
 "$python" tests/bench/optimizer.py
 "$python" tests/bench/generate.py
 "$python" tests/bench/generation.py
-${CC:-cc} -std=c17 -D_POSIX_C_SOURCE=200809L -O2 -I. -o build/bench/jinja_bench tests/bench/jinja_bench.c build/libaccel-gen.a -ljansson -lm
+${CC:-cc} -std=c17 -D_POSIX_C_SOURCE=200809L -O2 -I. -o build/bench/jinja_bench tests/bench/jinja_bench.c build/libaccel-gen.a build/libaccel-runtime/base.a -ljansson -lm
 "$python" tests/bench/jinja.py build/bench/jinja_bench

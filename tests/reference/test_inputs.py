@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 import unittest
+import warnings
+import zipfile
 
 import numpy as np
 import torch
@@ -198,6 +200,9 @@ class Inputs(unittest.TestCase):
             change()
             np.savez(path, **arrays)
             self.assertIn(said, named.run().stderr)
+        with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings(action="ignore"):
+            archive.writestr("of two.npy", archive.read("of two.npy"))
+        self.assertIn("items.npz: two of its files are called 'of two.npy'", named.run().stderr)
         np.savez_compressed(path, **arrays)
         self.assertIn("compress", named.run().stderr)
         path.write_bytes(path.read_bytes()[:-30])

@@ -27,6 +27,7 @@ NOT_DRAWN = {
     "hooks.on_batch": "a call within a step, of which the audit says so: tests/reference/test_hooks.py",
     "hooks.on_bucket": "user code that would exchange for all jobs: tests/reference/test_comm_hook.py",
     "training.eval_on_start": "a line without figures of a step: tests/program/test_evaluation.py",
+    **{f"tracking.{key}": "names of tracking.log_with: tests/program/test_tracking.py" for key in ("project", "run_name", "tags", "logging_dir")},
     "requires": "versions: tests/spec/test_versions.py",
     "devices.nodes": "machines: tests/parallel/test_hosts.py",
 }
@@ -106,6 +107,7 @@ TEXTS = {
     "training.ema.decay": lambda r, m: r.choice((0.5, 0.99)),
     "training.ema.every": lambda r, m: r.choice((1, 2, 9)),
     "training.metrics": lambda r, m: r.sample(("accuracy", "perplexity", "f1_macro", "f1_binary", "f1_micro", "matthews"), r.randint(0, 3)),
+    "tracking.log_with": lambda r, m: r.sample(("csv", "tensorboard", "jsonl", "wandb", "mlflow", "dvclive"), r.randint(0, 3)),
     "hooks.source": lambda r, m: "hooks.c",
     **{f"hooks.{name}": (lambda name: lambda r, m: name)(name)
        for name in ("on_start", "on_step", "on_eval", "on_save", "on_end", "on_pre_save", "on_pre_load", "on_step_begin", "on_epoch")},
@@ -196,6 +198,8 @@ def draw(random):
     if axis in ("sp", "cp"):
         domain = "tokens"
     model = models.Model(random, "tokens" if domain == "tokens" else "rows", domain == "value", packed, axis)
+    if meshes.CHUNKS in mesh:
+        model.config["n_layer"] = 4
     job = {"model.source": "model.c", "model.config": model.config, "checkpoint.project_dir": "run", "data.batch_size": random.choice((1, 2, 3, 4)),
            "training.steps": 3, "checkpoint.every": random.choice((1, 1, 2)), "tracking.every": 1, **source("train", domain, random)}
     if domain != "tokens":

@@ -158,7 +158,7 @@ def attend(b, call, shape):
     return b.add(f"reshape({y.name}, {b.numbers((batch, steps))}, -1)", (batch, steps, heads * width))
 
 
-@draws("attention", "attention_scaled", "attention_window", "attention_bias", "attention_bias_scaled", "attention_documents",
+@draws("attention", "attention_scaled", "attention_window", "attention_capped", "attention_bias", "attention_bias_scaled", "attention_documents",
        "padding_bias")
 def attention(b, name):
     x = sequence(b)
@@ -182,6 +182,7 @@ def attention(b, name):
         "attention": lambda: f"attention({q.name}, {k.name}, {v.name}, {mask})",
         "attention_scaled": lambda: f"attention_scaled({q.name}, {k.name}, {v.name}, {mask}, {b.real(0.1, 1)})",
         "attention_window": lambda: f"attention_window({q.name}, {k.name}, {v.name}, {b.size(5)})",
+        "attention_capped": lambda: f"attention_capped({q.name}, {k.name}, {v.name}, {b.size(5)}, {b.real(0.1, 1)}, {b.real(0.5, 2)})",
         "attention_documents": lambda: f"attention_documents({q.name}, {k.name}, {v.name}, {starts.name})",
         "padding_bias": lambda: f"attention_bias({q.name}, {k.name}, {v.name}, {bias.name})",
         "attention_bias": lambda: f"attention_bias({q.name}, {k.name}, {v.name}, {added})",

@@ -4,6 +4,7 @@ the same batches without it."""
 AXES = ("tp", "sp", "cp", "pp", "ep")
 SHARES_BATCHES = ("tp", "sp", "cp", "pp")  # ranks along these take the same batches; those along ep have their own
 RESIDUAL = "parallelism.megatron.sequence_parallelism"
+CHUNKS = "parallelism.megatron.num_layers_per_virtual_pipeline_stage"
 FOUR = (  # what four ranks are for in addition to an axis of two
     lambda random, axis: {},
     lambda random, axis: {f"parallelism.{axis}": 4},
@@ -19,7 +20,7 @@ TOGETHER = {"ep": ("precision.param_dtype", "model.lora.targets", "training.ema.
 SEARCHED = {"parallelism": "auto", "data.batch_size": "auto", "accumulation.num_steps": "auto", "accumulation.train_batch_size": 8,
             "accumulation.sync_with_dataloader": False, "devices.memory": "1GiB", "devices.peak_flops": 5e10,
             "devices.memory_bandwidth": 5e9, "devices.link.latency": 2, "devices.link.bandwidth": 2000}
-KEYS = {f"parallelism.{axis}" for axis in AXES} | {"parallelism", RESIDUAL, "parallelism.pp_schedule", "devices.per_node"}
+KEYS = {f"parallelism.{axis}" for axis in AXES} | {"parallelism", RESIDUAL, CHUNKS, "parallelism.pp_schedule", "parallelism.cp_comm", "devices.per_node"}
 
 
 def draw(random):
@@ -38,6 +39,10 @@ def draw(random):
         keys |= {"accumulation.num_steps": random.choice((2, 3, 4)), "accumulation.sync_with_dataloader": False}
         if random.random() < 0.5:
             keys["parallelism.pp_schedule"] = random.choice(("gpipe", "1f1b", "zero_bubble", "zero_bubble"))
+        elif keys["parallelism.pp"] == 2 and random.random() < 0.3:  # of four layers
+            keys |= {"parallelism.pp_schedule": "interleaved", CHUNKS: 1, "accumulation.num_steps": random.choice((2, 4))}
+    if "parallelism.cp" in keys and random.random() < 0.4:
+        keys["parallelism.cp_comm"] = "ring"
     return axis, keys
 
 

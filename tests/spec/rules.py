@@ -75,15 +75,14 @@ def ranks_of(job):
 def divides(job, stage):
     """What gen/spec/sharding.c says."""
     optimizer, accumulation = job.get("optimizer", {}), job.get("accumulation", {})
-    whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "schedule_free_adamw") or optimizer.get("state_dtype") == "8bit"
+    whole = optimizer.get("name") in ("lamb", "adafactor", "muon")
     hook = axes_of(job).get("ddp", {}).get("comm_hook", "no") != "no" or "on_bucket" in job.get("hooks", {})
-    training = job.get("training", {})
-    by_chance = optimizer.get("state_dtype") == "bf16_stochastic"
-    if stage == 3 and (training.get("early_stopping", {}).get("restore_best") or by_chance):
+    on_gpus = job.get("devices", {}).get("kind", "cpu") != "cpu"
+    if stage == 3 and optimizer.get("state_dtype") == "bf16_stochastic" or on_gpus and optimizer.get("state_dtype") == "8bit":
         return False
     by_layer = job.get("tracking", {}).get("grad_norms") == "per_layer"
     local = "local_sgd_steps" in axes_of(job)
-    return not (whole or hook or local or by_layer or "ema" in job.get("training", {}) or accumulation.get("sync_each_batch"))
+    return not (whole or hook or local or by_layer or accumulation.get("sync_each_batch"))
 
 
 # Keys of parallelism.fsdp about what ranks divide.
@@ -246,7 +245,9 @@ def rules_hold(job):
     """What gen/spec/rules.c says."""
     if not version_holds(job):
         return False
-    if not cadence_holds(job.get("training", {}).get("eval_interval"), "") or not cadence_holds(job.get("checkpoint", {}).get("every"), r"|[1-9]\d* *(min|h)"):
+    if not cadence_holds(job.get("checkpoint", {}).get("every"), r"|[1-9]\d* *(min|h)"):
+        return False
+    if not all(cadence_holds(job.get(group, {}).get(key), "") for group, key in (("training", "eval_interval"), ("training", "eval_delay"), ("tracking", "every"))):
         return False
     warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
     if warmup > (compared(job, "training.steps") or math.inf) or 0 < decay < warmup:

@@ -11,6 +11,7 @@
 #include "gen/commands/checkpoint/checkpoint_report.h"
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/inputs.h"
+#include "runtime/base/terminal.h"
 
 static const char *text_of(const json_t *object, const char *key) {
   return json_string_value(json_object_get(object, key));
@@ -28,40 +29,46 @@ static void print_list(const json_t *report) {
   json_array_foreach(json_object_get(report, "checkpoints"), i, entry) {
     const char *damage = text_of(entry, "damage");
     if (damage != NULL)
-      printf("%s  damaged: %s\n", text_of(entry, "path"), damage);
+      rt_print(stdout, "%s  damaged: %s\n", text_of(entry, "path"), damage);
     else
-      printf("%s  step %" PRId64 "  %.1f MB\n", text_of(entry, "path"), number_of(entry, "step"),
-             (double)number_of(entry, "bytes") / 1e6);
+      rt_print(stdout, "%s  step %" PRId64 "  %.1f MB\n", text_of(entry, "path"), number_of(entry, "step"),
+               (double)number_of(entry, "bytes") / 1e6);
   }
 }
 
 static void print_verify(const json_t *report) {
-  printf("%s: step %" PRId64 ", %" PRId64 " files of %.1f MB, all as they were written\n", text_of(report, "path"),
-         number_of(report, "step"), number_of(report, "files"), (double)number_of(report, "bytes") / 1e6);
+  rt_print(stdout, "%s: step %" PRId64 ", %" PRId64 " files of %.1f MB, all as they were written\n",
+           text_of(report, "path"), number_of(report, "step"), number_of(report, "files"),
+           (double)number_of(report, "bytes") / 1e6);
 }
 
-static void print_shape(const json_t *shape) {
-  for (size_t i = 0; i < json_array_size(shape); i++)
-    printf("%s%" PRId64, i > 0 ? ", " : "", (int64_t)json_integer_value(json_array_get(shape, i)));
+/* "768, 64" */
+static const char *shape_text(const json_t *shape, char text[256]) {
+  text[0] = '\0';
+  for (size_t i = 0; i < json_array_size(shape) && strlen(text) < 230; i++)
+    snprintf(text + strlen(text), 24, "%s%" PRId64, i > 0 ? ", " : "",
+             (int64_t)json_integer_value(json_array_get(shape, i)));
+  return text;
 }
 
 static void print_show(const json_t *report) {
   size_t i, k;
   const json_t *file, *tensor;
-  printf("%s: step %" PRId64 "\n", text_of(report, "path"), number_of(report, "step"));
+  rt_print(stdout, "%s: step %" PRId64 "\n", text_of(report, "path"), number_of(report, "step"));
   json_array_foreach(json_object_get(report, "files"), i, file) {
-    printf("%s  %" PRId64 " bytes, %s\n", text_of(file, "name"), number_of(file, "bytes"), text_of(file, "xxh64"));
+    rt_print(stdout, "%s  %" PRId64 " bytes, %s\n", text_of(file, "name"), number_of(file, "bytes"),
+             text_of(file, "xxh64"));
     json_array_foreach(json_object_get(file, "tensors"), k, tensor) {
-      printf("  %-48s %-5s [", text_of(tensor, "name"), text_of(tensor, "dtype"));
-      print_shape(json_object_get(tensor, "shape"));
-      printf("]\n");
+      char shape[256];
+      rt_print(stdout, "  %-48s %-5s [%s]\n", text_of(tensor, "name"), text_of(tensor, "dtype"),
+               shape_text(json_object_get(tensor, "shape"), shape));
     }
   }
 }
 
 static void print_merge(const json_t *report) {
-  printf("%s: %" PRId64 " tensors of %" PRId64 " files\n", text_of(report, "output"), number_of(report, "tensors"),
-         number_of(report, "files"));
+  rt_print(stdout, "%s: %" PRId64 " tensors of %" PRId64 " files\n", text_of(report, "output"),
+           number_of(report, "tensors"), number_of(report, "files"));
 }
 
 static void print_values(const json_t *report) {
@@ -70,7 +77,7 @@ static void print_values(const json_t *report) {
   json_array_foreach(json_object_get(report, "values"), i, value) {
     char *a = json_dumps(json_object_get(value, "a"), JSON_ENCODE_ANY | JSON_COMPACT);
     char *b = json_dumps(json_object_get(value, "b"), JSON_ENCODE_ANY | JSON_COMPACT);
-    printf("%s  %s: %s -> %s\n", text_of(value, "file"), text_of(value, "key"), a, b);
+    rt_print(stdout, "%s  %s: %s -> %s\n", text_of(value, "file"), text_of(value, "key"), a, b);
     free(a);
     free(b);
   }
@@ -82,25 +89,25 @@ static void print_files(const json_t *report) {
   json_array_foreach(json_object_get(report, "files"), i, file) {
     const char *only = text_of(file, "only");
     if (only != NULL)
-      printf("%s  only in %s\n", text_of(file, "name"), text_of(report, only));
+      rt_print(stdout, "%s  only in %s\n", text_of(file, "name"), text_of(report, only));
     else
-      printf("%s  other bytes\n", text_of(file, "name"));
+      rt_print(stdout, "%s  other bytes\n", text_of(file, "name"));
   }
 }
 
 static void print_tensor(const json_t *report, const json_t *tensor) {
-  const char *only = text_of(tensor, "only");
-  printf("%s  %s: ", text_of(tensor, "file"), text_of(tensor, "name"));
+  const char *only = text_of(tensor, "only"), *file = text_of(tensor, "file"), *name = text_of(tensor, "name");
   if (only != NULL)
-    printf("only in %s\n", text_of(report, only));
+    rt_print(stdout, "%s  %s: only in %s\n", file, name, text_of(report, only));
   else if (text_of(tensor, "a") != NULL)
-    printf("%s -> %s\n", text_of(tensor, "a"), text_of(tensor, "b"));
+    rt_print(stdout, "%s  %s: %s -> %s\n", file, name, text_of(tensor, "a"), text_of(tensor, "b"));
   else if (json_is_null(json_object_get(tensor, "largest")))
-    printf("%" PRId64 " of %" PRId64 " elements, some not a number\n", number_of(tensor, "different"),
-           number_of(tensor, "elements"));
+    rt_print(stdout, "%s  %s: %" PRId64 " of %" PRId64 " elements, some not a number\n", file, name,
+             number_of(tensor, "different"), number_of(tensor, "elements"));
   else
-    printf("%" PRId64 " of %" PRId64 " elements, by %.3g at most\n", number_of(tensor, "different"),
-           number_of(tensor, "elements"), json_number_value(json_object_get(tensor, "largest")));
+    rt_print(stdout, "%s  %s: %" PRId64 " of %" PRId64 " elements, by %.3g at most\n", file, name,
+             number_of(tensor, "different"), number_of(tensor, "elements"),
+             json_number_value(json_object_get(tensor, "largest")));
 }
 
 static void print_diff(const json_t *report) {
@@ -109,10 +116,10 @@ static void print_diff(const json_t *report) {
   print_values(report);
   print_files(report);
   json_array_foreach(json_object_get(tensors, "different"), i, tensor) print_tensor(report, tensor);
-  printf("%s: step %" PRId64 " and %" PRId64 ", %" PRId64 " tensors are equal, %zu are not\n",
-         json_is_true(json_object_get(report, "equal")) ? "the same" : "different",
-         (int64_t)json_integer_value(json_array_get(steps, 0)), (int64_t)json_integer_value(json_array_get(steps, 1)),
-         number_of(tensors, "equal"), json_array_size(json_object_get(tensors, "different")));
+  rt_print(stdout, "%s: step %" PRId64 " and %" PRId64 ", %" PRId64 " tensors are equal, %zu are not\n",
+           json_is_true(json_object_get(report, "equal")) ? "the same" : "different",
+           (int64_t)json_integer_value(json_array_get(steps, 0)), (int64_t)json_integer_value(json_array_get(steps, 1)),
+           number_of(tensors, "equal"), json_array_size(json_object_get(tensors, "different")));
 }
 
 /* ---- The command ---- */
@@ -126,13 +133,13 @@ static const struct word {
     {"diff", 2, print_diff}, {"merge", 1, print_merge},
 };
 
-static json_t *report_of(struct arena *arena, const char *word, const char *const *arguments, const char *output,
-                         struct problem *problem) {
+static json_t *report_of(const struct options *options, const char *word, struct problem *problem) {
+  const char *const *arguments = options->arguments + 1;
   if (strcmp(word, "list") == 0) return checkpoint_list(arguments[0], problem);
   if (strcmp(word, "show") == 0) return checkpoint_show(arguments[0], problem);
   if (strcmp(word, "verify") == 0) return checkpoint_verify(arguments[0], problem);
-  if (strcmp(word, "diff") == 0) return checkpoint_diff(arena, arguments[0], arguments[1], problem);
-  return checkpoint_merge(arguments[0], output, problem);
+  if (strcmp(word, "diff") == 0) return checkpoint_diff(options->arena, arguments[0], arguments[1], problem);
+  return checkpoint_merge(arguments[0], options->output, options->quiet, problem);
 }
 
 static int fail(const struct problem *problem, bool json) {
@@ -142,8 +149,8 @@ static int fail(const struct problem *problem, bool json) {
     putchar('\n');
     json_decref(report);
   }
-  fprintf(stderr, "accel-gen checkpoint: error: %s\n", problem->what);
-  if (problem->help[0] != '\0') fprintf(stderr, "    help: %s\n", problem->help);
+  rt_print(stderr, "accel-gen checkpoint: error: %s\n", problem->what);
+  if (problem->help[0] != '\0') rt_print(stderr, "    help: %s\n", problem->help);
   return STATUS_CANNOT;
 }
 
@@ -168,17 +175,17 @@ static int run(const struct word *word, const struct options *options) {
   const char *output = options->output;
   bool json = options->json;
   if (output != NULL && !spares_input(options->arena, arguments[0], output)) return STATUS_CANNOT;
-  json_t *report = report_of(options->arena, word->name, arguments, output, &problem);
+  json_t *report = report_of(options, word->name, &problem);
   if (report == NULL) return fail(&problem, json);
   const json_t *whole = json_object_get(report, "whole");
   bool none = json_is_integer(whole) && json_integer_value(whole) == 0;
   bool differs = json_is_false(json_object_get(report, "equal"));
   if (json)
     json_dumpf(report, stdout, JSON_INDENT(2)), putchar('\n');
-  else
+  else if (!options->quiet || (word->print != print_merge && word->print != print_verify))
     word->print(report);
   json_decref(report);
-  if (none) fprintf(stderr, "accel-gen checkpoint: error: %s: %s\n", arguments[0], why_none(arguments[0]));
+  if (none) rt_print(stderr, "accel-gen checkpoint: error: %s: %s\n", arguments[0], why_none(arguments[0]));
   return none || differs ? STATUS_CANNOT : STATUS_OK;
 }
 

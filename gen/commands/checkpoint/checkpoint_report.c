@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "gen/base/path.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/terminal.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/files/folders.h"
 #include "runtime/weights/shards.h"
@@ -129,13 +131,17 @@ static bool view_of(const struct stored_tensor *stored, struct tensor_view *view
   return rt_problem(problem, "tensor '%s' is of dtype %s, which is not written", stored->name, stored->dtype);
 }
 
-json_t *checkpoint_merge(const char *path, const char *output, struct problem *problem) {
+json_t *checkpoint_merge(const char *path, const char *output, bool quiet, struct problem *problem) {
   struct shards shards;
+  size_t bytes = 0;
   if (!rt_shards_open(&shards, path, "give a folder, an index or a file of safetensors", problem)) return NULL;
   struct tensor_view *views = calloc((size_t)shards.n_tensors + 1, sizeof *views);
   bool good = views != NULL || rt_problem(problem, "no memory for the list of tensors");
   for (int i = 0; good && i < shards.n_tensors; i++) good = view_of(shards.by_name[i], &views[i], problem);
-  good = good && rt_safetensors_write(output, BY_RENAME, views, shards.n_tensors, NULL, problem);
+  for (int i = 0; good && i < shards.n_tensors; i++) bytes += views[i].size;
+  struct progress progress = rt_progress_begin(quiet ? NULL : stderr, "merges", 0, bytes);
+  good = good && rt_safetensors_write(output, BY_RENAME, views, shards.n_tensors, NULL, &progress, problem);
+  rt_terminal_clear();
   json_t *report = good ? json_pack("{s:s, s:i, s:i}", "output", output, "tensors", shards.n_tensors, "files",
                                     shards.count + shards.joined.files)
                         : NULL;

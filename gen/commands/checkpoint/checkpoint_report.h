@@ -18,7 +18,7 @@ json_t *checkpoint_verify(const char *folder, struct problem *problem);
 json_t *checkpoint_show(const char *folder, struct problem *problem);
 
 /* Writes the tensors of a folder, an index or a file as one file: {output, tensors, files}. */
-json_t *checkpoint_merge(const char *path, const char *output, struct problem *problem);
+json_t *checkpoint_merge(const char *path, const char *output, bool quiet, struct problem *problem);
 
 /* In what two checkpoints differ: {a, b, equal, steps: [a, b], values: [{file, key, a, b}], files: [{name, only} or
  * {name}], tensors: {equal, different: [...]}}. A tensor that differs is {file, name, only: "a" or "b"}, {file, name,

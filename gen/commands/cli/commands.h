@@ -33,6 +33,9 @@ int command_diff(const struct options *options);
 /* accel-gen render TEMPLATE [VALUES]: a template of one's own. */
 int command_render(const struct options *options);
 
+/* accel-gen report RUN... -o FILE: runs as one page of HTML. */
+int command_report(const struct options *options);
+
 /* accel-gen model check FILE: what a model is made of, without a job. */
 int command_model(const struct options *options);
 
@@ -41,6 +44,9 @@ int command_data(const struct options *options);
 
 /* accel-gen checkpoint list, show, verify, diff or merge. */
 int command_checkpoint(const struct options *options);
+
+/* accel-gen watch RUN: a run as it goes. */
+int command_watch(const struct options *options);
 
 /* accel-gen export FOLDER -o FILE: a model as a file of another program. */
 int command_export(const struct options *options);

@@ -11,9 +11,10 @@
 #include "gen/base/file.h"
 #include "gen/base/sha256.h"
 #include "gen/base/text.h"
+#include "runtime/base/terminal.h"
 
 static bool complain(const char *path) {
-  fprintf(stderr, "accel-gen: cannot write %s: %s\n", path, strerror(errno));
+  rt_print(stderr, "accel-gen: cannot write %s: %s\n", path, strerror(errno));
   return false;
 }
 
@@ -78,6 +79,12 @@ bool write_file(const struct inputs *inputs, const char *path, const char *bytes
   return complain(path);
 }
 
+bool write_lines(const struct inputs *inputs, const char *path, const char *text) {
+  if (strcmp(path, "-") != 0) return write_file(inputs, path, text, strlen(text));
+  rt_print_text(stdout, text);
+  return (fflush(stdout) == 0 && !ferror(stdout)) || complain(path);
+}
+
 const char *digest_of(struct arena *arena, const char *bytes, size_t length) {
   char hex[65];
   struct sha256 sum = sha256_start();
@@ -134,7 +141,7 @@ bool make_folders(struct arena *arena, const char *path) {
   for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
     const char *folder = arena_copy(arena, path, (size_t)(slash - path));
     if (mkdir(folder, 0777) == 0 || errno == EEXIST) continue;
-    fprintf(stderr, "accel-gen: cannot make the folder %s: %s\n", folder, strerror(errno));
+    rt_print(stderr, "accel-gen: cannot make the folder %s: %s\n", folder, strerror(errno));
     return false;
   }
   return true;

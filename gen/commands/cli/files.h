@@ -13,6 +13,9 @@
  * nothing has changed. */
 bool write_file(const struct inputs *inputs, const char *path, const char *bytes, size_t length);
 
+/* The same of lines for people, as a terminal that is standard output shows them. */
+bool write_lines(const struct inputs *inputs, const char *path, const char *text);
+
 /* Whether a file is a program, not a text: an object of ELF. */
 bool is_program(const char *path);
 

@@ -8,6 +8,7 @@
 #include "gen/base/version.h"
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/table.h"
+#include "runtime/base/terminal.h"
 
 enum { COLUMNS = 80, NAME = 2, SUMMARY = 26 };
 
@@ -78,11 +79,9 @@ static int refuse(const struct options *options, const char *topic) {
   if (near == NULL) near = nearest_word(topic, words, count);
   struct job_names others = near == NULL ? job_help_names(options->arena) : (struct job_names){0};
   if (near == NULL) near = nearest_word(topic, others.items, others.count);
-  fprintf(stderr, "accel-gen: no help on '%s'; ", topic);
-  if (near != NULL)
-    fprintf(stderr, "did you mean '%s'?\n", near);
-  else
-    fprintf(stderr, "`accel-gen help` lists the commands, `accel-gen help job` the groups of a job\n");
+  const char *instead = near != NULL ? arena_printf(options->arena, "did you mean '%s'?", near)
+                                     : "`accel-gen help` lists the commands, `accel-gen help job` the groups of a job";
+  rt_print(stderr, "accel-gen: no help on '%s'; %s\n", topic, instead);
   return STATUS_BAD_JOB;
 }
 
@@ -108,12 +107,12 @@ int command_help(const struct options *options) {
     add_overview(&out);
   else if (!add_topic(&out, topic))
     return refuse(options, topic);
-  fputs(text_string(&out), stdout);
+  rt_print_text(stdout, text_string(&out));
   return STATUS_OK;
 }
 
 int command_version(const struct options *options) {
   bool known = options->commit[0] != '\0';
-  printf("accel-gen %s%s%s%s\n", ACCEL_VERSION, known ? " (commit " : "", options->commit, known ? ")" : "");
+  rt_print(stdout, "accel-gen %s%s%s%s\n", ACCEL_VERSION, known ? " (commit " : "", options->commit, known ? ")" : "");
   return STATUS_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "gen/base/path.h"
 #include "gen/commands/cli/files.h"
+#include "runtime/base/terminal.h"
 #include "runtime/files/files.h"
 
 struct inputs inputs_in(struct arena *arena) {
@@ -37,8 +38,8 @@ bool inputs_spare(const struct inputs *inputs, const char *output) {
     const struct input *input = &inputs->items[i];
     bool folder = is_folder(input->path);
     if (folder ? !lies_in(output, input->path) : !rt_is_same_file(output, input->path)) continue;
-    fprintf(stderr, "accel-gen: cannot write %s: it is %s%s, which is read\n    help: write to another file\n", output,
-            folder ? "a file of " : "", input->what);
+    rt_print(stderr, "accel-gen: cannot write %s: it is %s%s, which is read\n    help: write to another file\n", output,
+             folder ? "a file of " : "", input->what);
     return false;
   }
   return true;

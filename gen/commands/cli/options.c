@@ -11,6 +11,7 @@
 #include "gen/commands/cli/files.h"
 #include "gen/commands/cli/table.h"
 #include "gen/commands/cli/values.h"
+#include "runtime/base/terminal.h"
 
 /* What is read so far. */
 struct reader {
@@ -19,14 +20,14 @@ struct reader {
 };
 
 bool options_refuse(const struct options *options, const char *message, const char *detail) {
-  fprintf(stderr, "accel-gen: %s%s\n", message, detail);
+  rt_print(stderr, "accel-gen: %s%s\n", message, detail);
   const struct form *forms = options->chosen != NULL ? options->chosen->forms : NULL;
   for (int i = 0; forms != NULL && forms[i].synopsis != NULL; i++)
-    fprintf(stderr, "%s accel-gen %s\n", i == 0 ? "usage:" : "      ", forms[i].synopsis);
+    rt_print(stderr, "%s accel-gen %s\n", i == 0 ? "usage:" : "      ", forms[i].synopsis);
   if (forms == NULL || options->chosen == command_table)
-    fprintf(stderr, "`accel-gen help` lists the commands\n");
+    rt_print(stderr, "`accel-gen help` lists the commands\n");
   else
-    fprintf(stderr, "`accel-gen help %s` lists the options\n", options->chosen->name);
+    rt_print(stderr, "`accel-gen help %s` lists the options\n", options->chosen->name);
   return false;
 }
 
@@ -172,12 +173,17 @@ static bool is_whole(const struct options *options) {
                                        words_listed(options->arena, command->words, " or ")),
                           options->argument);
   for (int i = 0; i < 2; i++)
-    if (command->needed[i] != NULL && options->n_arguments <= i && !has_all(options))
+    if (command->needed[i] != NULL && options->n_arguments <= i && !has_all(options) && !options->grammar)
       return options_refuse(options, command->needed[i], " is missing");
   if (command->needs_output && options->output == NULL && options->dump == NULL && options->bundle == NULL)
     return options_refuse(options, "an output is missing: -o FILE", "");
   if (options->bundle != NULL && options->output != NULL)
     return options_refuse(options, "--bundle replaces -o: give one of them", "");
+  if (options->html != NULL && (options->json || options->dump != NULL || options->output != NULL))
+    return options_refuse(options, "--html writes a page instead of what is printed: give it without ",
+                          options->json           ? "--json"
+                          : options->dump != NULL ? "--dump"
+                                                  : "-o");
   if (options->templates != NULL && !is_folder(options->templates))
     return options_refuse(options, "--templates names a folder, which is not ", options->templates);
   bool in_file = options->output != NULL && strcmp(options->output, "-") != 0;

@@ -38,10 +38,13 @@ struct options {
   const char *dump;      /* --dump PASS: print the plan as it is after it */
   bool resolved;         /* --resolved */
   bool json;             /* --json */
+  const char *html;      /* --html FILE: a page instead of text */
   bool verbose;          /* -v */
+  bool quiet;            /* -q: no progress, and nothing of what was written */
   bool colour;           /* --color, or that standard error is a terminal */
   bool manifest;         /* --manifest: next to the program */
   bool provenance;       /* --provenance: statements next to the program */
+  bool grammar;          /* --grammar: `audit` prints what the text of a program may hold */
   bool regenerate;       /* --regenerate: the argument of `audit` is a manifest, whose program is made again */
   const char *bundle;    /* --bundle DIR: a folder of sources instead of a program */
 
@@ -77,6 +80,8 @@ struct options {
   struct job_override *with;            /* --with NAME=VALUE of `launch --write`, in order */
   int n_with, with_capacity;
   const char *dtype;            /* --dtype of `export`: f32 (the default), f16 or q8_0 */
+  int batch, sequence;          /* --batch N and --sequence N of `export`; 0: any */
+  const char *job;              /* --job FILE of `report` */
   const char *model, *data;     /* --model NAME and --data PATH of `init` */
   bool logits;                  /* --logits of `model`: of a random prompt, by a program that is built and run */
   bool lora;                    /* --lora of `init`: low-rank adapters are trained */

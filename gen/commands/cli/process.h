@@ -3,6 +3,7 @@
 #define ACCEL_COMMANDS_CLI_PROCESS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "gen/base/arena.h"
 
@@ -25,8 +26,14 @@ void words_split(struct words *words, const char *text);
 /* The words with spaces between them, for messages. */
 const char *words_text(const struct words *words);
 
+/* Prints the words as a line, which a narrow terminal gets as several that a shell joins again. */
+void words_print(FILE *out, const struct words *words);
+
 /* Runs the command to its end with this process's standard streams. Whether it ended with 0. */
 bool process_run(const struct words *words);
+
+/* The same; on a terminal with a line that shows `what` it does and for how long. NULL: without one. */
+bool process_run_showing(const struct words *words, const char *what);
 
 /* Runs the command and gives its standard output; NULL when it did not end with 0. */
 const char *process_read(const struct words *words);

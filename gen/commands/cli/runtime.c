@@ -2,6 +2,7 @@
 
 #include "gen/program/processor.h"
 #include "gen/program/target.h"
+#include "runtime/base/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +24,13 @@ bool runtime_flags(const struct options *options, const char *what, bool ranks, 
   words_add(&command, target_host()->build.packages[ranks]);
   const char *output = process_read(&command);
   if (output == NULL && ranks) {
-    fprintf(stderr, "accel-gen: a program of several ranks needs MPI; install it (libopenmpi-dev, openmpi-bin), and "
-                    "build accel-gen again where it was built without\n");
+    rt_print(stderr, "accel-gen: a program of several ranks needs MPI; install it (libopenmpi-dev, openmpi-bin), and "
+                     "build accel-gen again where it was built without\n");
     return false;
   }
   if (output == NULL) {
-    fprintf(stderr, "accel-gen: pkg-config does not find accel-runtime; install it with `ninja install`, or name the "
-                    "folder of accel-runtime.pc in PKG_CONFIG_PATH\n");
+    rt_print(stderr, "accel-gen: pkg-config does not find accel-runtime; install it with `ninja install`, or name the "
+                     "folder of accel-runtime.pc in PKG_CONFIG_PATH\n");
     return false;
   }
   words_split(flags, output);

@@ -49,7 +49,8 @@ const struct command command_table[] = {
     {.name = "plan",
      .summary = "print what a program needs: parameters, work, memory, traffic",
      .page = "performance.md",
-     .forms = {{"plan JOB", "print what a program needs: parameters, work, memory, traffic"}},
+     .forms = {{"plan JOB", "print what a program needs: parameters, work, memory, traffic"},
+               {"plan JOB --html FILE.html", "write it as a page: memory over a step, mesh, schedule of a pipeline"}},
      .needed = {"a job file"},
      .most = 1,
      .run = command_plan},
@@ -105,7 +106,8 @@ const struct command command_table[] = {
      .about = "Prints claims about a program in C, each with a verdict and evidence.",
      .page = "audit.md",
      .forms = {{"audit PROGRAM.c", "prove what a program does, from its text alone"},
-               {"audit --regenerate FILE.manifest.json", "check that its inputs still give the same program"}},
+               {"audit --regenerate FILE.manifest.json", "check that its inputs still give the same program"},
+               {"audit --grammar", "print what the text of a program may hold"}},
      .needed = {"a program in C"},
      .most = 1,
      .run = command_audit},
@@ -125,7 +127,8 @@ const struct command command_table[] = {
      .about = "Compares the jobs, the plans and the code of the step path. The exit status is 1 when they differ, 2 "
               "when one cannot be read.",
      .page = "provenance.md",
-     .forms = {{"diff A B", "compare two jobs, programs or manifests"}},
+     .forms = {{"diff A B", "compare two jobs, programs or manifests"},
+               {"diff A B --html FILE.html", "write what differs as a page"}},
      .needed = {"a job, a program or a manifest", "a second one"},
      .most = 2,
      .run = command_diff},
@@ -192,13 +195,40 @@ const struct command command_table[] = {
      .needed = {"what to do", "the folder of a checkpoint"},
      .most = 3,
      .run = command_checkpoint},
+    {.name = "report",
+     .summary = "write runs as one page of HTML: curves, job, machine",
+     .about =
+         "Reads the project folder of each run, or its metrics.jsonl, and writes one file that any browser opens "
+         "without a network: loss, evaluations, learning rate, norms and throughput of all runs over each other, norms "
+         "of the parameters' gradients, kernels of a profile, texts, the job of each and in what they differ, and "
+         "where they ran. The page is whole without scripts.",
+     .page = "report.md",
+     .forms = {{"report RUN... [--job JOB] -o FILE.html", "write runs as one page of HTML"}},
+     .needed = {"the folder of a run"},
+     .most = MANY,
+     .needs_output = true,
+     .run = command_report},
+    {.name = "watch",
+     .summary = "show a run in the terminal as it goes",
+     .about =
+         "Reads the project folder of a run, again whenever it was written to: how far it is, its loss as a curve, "
+         "evaluations, learning rate, norm, throughput, memory, and the time to its end. q ends it, and the run "
+         "goes on. Where standard output is no terminal, it prints what there is and ends.",
+     .page = "runtime.md#watching-a-run",
+     .forms = {{"watch RUN", "show a run in the terminal as it goes"}},
+     .needed = {"the folder of a run"},
+     .most = 1,
+     .run = command_watch},
     {.name = "export",
-     .summary = "write a model as a file of GGUF, for llama.cpp",
-     .about = "Takes a folder of Hugging Face, such as a run with checkpoint.folder_of leaves, with config.json, "
-              "weights and "
-              "tokenizer.json. What such a file cannot represent exactly is refused with its key.",
+     .summary = "write a model as a file of GGUF, for llama.cpp, or of ONNX",
+     .about =
+         "Takes a folder of Hugging Face, such as a run with checkpoint.folder_of leaves, with config.json, "
+         "weights and, for GGUF, tokenizer.json. What such a file cannot represent exactly is refused with its key "
+         "or the model's line. --set model.config.KEY=VALUE gives what config.json does not say, such as a ResNet's "
+         "image_size.",
      .page = "models.md#gguf",
-     .forms = {{"export FOLDER --format gguf -o FILE.gguf [--dtype f16]", "write a model as a file of GGUF"}},
+     .forms = {{"export FOLDER --format gguf -o FILE.gguf [--dtype f16]", "write a model as a file of GGUF"},
+               {"export FOLDER --format onnx -o FILE.onnx [--sequence N]", "write its inference graph as ONNX"}},
      .needed = {"a folder with a config.json"},
      .most = 1,
      .needs_output = true,
@@ -266,14 +296,14 @@ const struct command command_table[] = {
 
 const struct option option_table[] = {
     {"-o", "--output", "FILE", .completes = COMPLETES_FILE, MEMBER(output),
-     .commands = " JOB build tune audit diff import config launch init ",
+     .commands = " JOB build tune audit diff import config launch init report ",
      .summary =
          "where to write; - is standard output. The file appears whole or not at all; a file that is read is refused"},
     {"-o", "--output", "FILE", .completes = COMPLETES_FILE, .read = value_file, .commands = " data checkpoint export ",
      .summary = "where to write; not standard output. The file appears whole or not at all; a file that is read is "
                 "refused"},
     {"--set", NULL, "KEY=VALUE", .completes = COMPLETES_SETTING, .read = value_override,
-     .commands = " JOB build plan tune check model launch import config estimate init ",
+     .commands = " JOB build plan tune check model launch import config estimate init export ",
      .summary =
          "override a key of the job: --set optimizer.lr=3e-4 --set data.train.path=other.txt; the value is YAML"},
     {"--program", NULL, "KIND", .choices = " train evaluate generate ", MEMBER(program),
@@ -293,6 +323,8 @@ const struct option option_table[] = {
      .summary = "a key of the job, or a group of them"},
     {"--regenerate", .commands = " audit ", MEMBER(regenerate), .page = "provenance.md",
      .summary = "the argument is a manifest: check that its inputs still give the same program"},
+    {"--grammar", .commands = " audit ", MEMBER(grammar), .page = "audit.md",
+     .summary = "print what the text of a program may hold: directives, attributes, headers, names"},
     {"--nodes", NULL, "N", .read = value_nodes, .commands = " plan ", .page = "parallelism.md",
      .summary = "plan for N machines, and predict the time of their communication"},
     {"--latency", NULL, "US", .read = value_latency, .commands = " plan ",
@@ -320,6 +352,9 @@ const struct option option_table[] = {
      .summary = "print the job with every default filled in; of a job's file, with the source of each value"},
     {"--json", .commands = " plan model explain diff checkpoint import env estimate ", MEMBER(json),
      .summary = "print one JSON object; plan.schema.json describes that of a plan"},
+    {"--html", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(html), .commands = " plan diff ",
+     .page = "report.md#plans",
+     .summary = "write a page instead, which any browser opens without a network; - is standard output"},
     {"--object", NULL, "FILE.o", .completes = COMPLETES_FILE, MEMBER(object), .commands = " audit ", .page = "audit.md",
      .summary = "the program's object code, to check together with its text"},
     {"--format", NULL, "F", .choices = " text json sarif junit html ", MEMBER(format), .commands = " audit ",
@@ -331,16 +366,23 @@ const struct option option_table[] = {
          "A file that is not text (JSON, a table) is refused unless --format is given"},
     {"--format", NULL, "KIND", .choices = " accelerate deepspeed trainer llamafactory axolotl nanogpt ", MEMBER(format),
      .commands = " import ", .page = "import.md", .summary = "what the files are, where their keys do not say it"},
-    {"--format", NULL, "KIND", .choices = " gguf ", MEMBER(format), .commands = " export ", .page = "models.md#gguf",
-     .summary = "what is written"},
+    {"--format", NULL, "KIND", .choices = " gguf onnx ", MEMBER(format), .commands = " export ",
+     .page = "models.md#gguf", .summary = "what is written"},
     {"--dtype", NULL, "TYPE", .choices = " f32 f16 q8_0 ", MEMBER(dtype), .commands = " export ",
      .page = "models.md#gguf",
-     .summary = "the type of matrices: float32 (default), float16, or 8 bits in blocks of 32 with a scale"},
+     .summary = "gguf: the type of matrices: float32 (default), float16, or 8 bits in blocks of 32 with a scale"},
+    {"--batch", NULL, "N", .read = value_batch, .commands = " export ", .page = "models.md#onnx",
+     .summary = "onnx: the one number of samples that the graph takes (any)"},
+    {"--sequence", NULL, "N", .read = value_sequence, .commands = " export ", .page = "models.md#onnx",
+     .summary = "onnx: the one length of a sequence that the graph takes (any)"},
     {"--model", NULL, "NAME", MEMBER(model), .commands = " init ", .page = "models.md",
      .summary = "a model that comes along, such as gpt2 or llama; instead of a file or a folder"},
     {"--data", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(data), .commands = " init ", .page = "data.md",
      .summary = "what to train on: .tok, .csv, .npy or .bin by its ending; .jsonl of chats or texts by its first line; "
                 "else any file, whose bytes are tokens"},
+    {"--job", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(job), .commands = " report ",
+     .page = "report.md#memory",
+     .summary = "the job of a run: its plan's memory becomes a picture of who has which bytes over a step"},
     {"--lora", .commands = " init ", MEMBER(lora), .page = "finetuning.md#low-rank-adapters",
      .summary = "train low-rank adapters of the attention's matrices, and nothing else"},
     {"--default", .commands = " config init ", MEMBER(takes_defaults),
@@ -451,6 +493,8 @@ const struct option option_table[] = {
     {"-v", "--verbose", .commands = " audit ", MEMBER(verbose), .summary = "print all evidence"},
     {"-v", "--verbose", .commands = " explain ", MEMBER(verbose), .summary = "list all keys of a line"},
     {"-v", "--verbose", .commands = " diff ", MEMBER(verbose), .summary = "show functions that only one side has"},
+    {"-q", "--quiet", .commands = " init build tune data checkpoint export ", MEMBER(quiet),
+     .summary = "print warnings and errors alone, and show no progress"},
     {"--color", NULL, "WHEN", .choices = " auto always never ", MEMBER(color), .commands = " * ",
      .summary = "colours in messages; auto (default): on a terminal, unless NO_COLOR is set"},
     {"--help", "-h", .commands = " * ", MEMBER(asks_help), .summary = "print the options of the command"},

@@ -80,6 +80,14 @@ bool value_ranks(struct options *options, const char *value) {
   return read_count(options, "--ranks", value, 1000, &options->ranks);
 }
 
+bool value_batch(struct options *options, const char *value) {
+  return read_count(options, "--batch", value, 1 << 20, &options->batch);
+}
+
+bool value_sequence(struct options *options, const char *value) {
+  return read_count(options, "--sequence", value, 1 << 24, &options->sequence);
+}
+
 bool value_max_length(struct options *options, const char *value) {
   return read_count(options, "--max-length", value, 1 << 20, &options->max_length);
 }

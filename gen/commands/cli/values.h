@@ -24,6 +24,8 @@ bool value_rounds(struct options *options, const char *value);
 
 /* --ranks N */
 bool value_ranks(struct options *options, const char *value);
+bool value_batch(struct options *options, const char *value);
+bool value_sequence(struct options *options, const char *value);
 
 /* --max-length N */
 bool value_max_length(struct options *options, const char *value);

@@ -21,13 +21,15 @@
 #include "gen/commands/data/tokenize.h"
 #include "gen/commands/data/watch.h"
 #include "gen/unpack/unpack.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/terminal.h"
 #include "runtime/data/token_file.h"
 
 enum { CHUNK = 1 << 16, SHOWN = 16 };
 
 static int fail(const struct problem *problem) {
-  fprintf(stderr, "accel-gen data: error: %s\n", problem->what);
-  if (problem->help[0] != '\0') fprintf(stderr, "    help: %s\n", problem->help);
+  rt_print(stderr, "accel-gen data: error: %s\n", problem->what);
+  if (problem->help[0] != '\0') rt_print(stderr, "    help: %s\n", problem->help);
   return STATUS_CANNOT;
 }
 
@@ -143,6 +145,10 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
     marks |= source->tokens.marked;
   }
   if (!rt_token_writer_open(&out, path, width, &problem)) return fail(&problem);
+  uint64_t bytes = 0;
+  for (int i = 0; i < count; i++) bytes += (uint64_t)sources[i].tokens.count * (uint64_t)width;
+  struct progress progress = rt_progress_begin(how->quiet || bytes == 0 ? NULL : stderr, "writes", 0, bytes);
+  out.writer.progress = &progress;
   if (marks) rt_token_writer_mark(&out);
   if (!copy_sources(&out, sources, count, how, watch, &problem)) {
     struct problem ignored;
@@ -150,7 +156,9 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
     return fail(&problem);
   }
   if (!rt_token_writer_commit(&out, width == 1 ? 256 : 0, &problem)) return fail(&problem);
-  printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents\n", path, out.tokens, width, out.n_documents);
+  if (!how->quiet)
+    rt_print(stdout, "%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents\n", path, out.tokens, width,
+             out.n_documents);
   skipped_report(how->selector.skipped);
   return STATUS_OK;
 }
@@ -161,15 +169,15 @@ static int inspect(struct token_source *source) {
   const struct tokens *tokens = &source->tokens;
   if (!source_open(source, true, &problem)) return fail(&problem);
   int64_t shown = tokens->count < SHOWN ? tokens->count : SHOWN;
-  printf("tokens      %" PRId64 " of %d bytes\n", tokens->count, tokens->width);
-  if (tokens->vocabulary > 0) printf("vocabulary  %" PRIu64 "\n", tokens->vocabulary);
-  if (tokens->documents > 0) printf("documents   %" PRId64 "\n", tokens->documents);
-  if (tokens->marked) printf("trained     %" PRId64 " tokens\n", tokens->trained);
-  if (source->format == ACCEL_TOKENS && !source->is_megatron) printf("sum         as the header says\n");
+  rt_print(stdout, "tokens      %" PRId64 " of %d bytes\n", tokens->count, tokens->width);
+  if (tokens->vocabulary > 0) rt_print(stdout, "vocabulary  %" PRIu64 "\n", tokens->vocabulary);
+  if (tokens->documents > 0) rt_print(stdout, "documents   %" PRId64 "\n", tokens->documents);
+  if (tokens->marked) rt_print(stdout, "trained     %" PRId64 " tokens\n", tokens->trained);
+  if (source->format == ACCEL_TOKENS && !source->is_megatron) rt_print(stdout, "sum         as the header says\n");
   rt_tokens_copy(tokens, 0, shown, first);
-  printf("first      ");
-  for (int64_t i = 0; i < shown; i++) printf(" %" PRIu32, (uint32_t)first[i]);
-  printf("%s\n", tokens->count > shown ? " ..." : "");
+  char text[SHOWN * 12 + 1] = "";
+  for (int64_t i = 0; i < shown; i++) snprintf(text + strlen(text), 12, " %" PRIu32, (uint32_t)first[i]);
+  rt_print(stdout, "first      %s%s\n", text, tokens->count > shown ? " ..." : "");
   return STATUS_OK;
 }
 
@@ -204,6 +212,7 @@ static struct tokenizing tokenizing_of(const struct options *options) {
                              .texts = options->arguments,
                              .count = options->n_arguments,
                              .output = options->output,
+                             .quiet = options->quiet,
                              .selector = selector};
 }
 
@@ -326,7 +335,8 @@ static int make_labelled(const struct options *options) {
                                 .stride = options->doc_stride,
                                 .output = options->output,
                                 .names = task == TASK_SPANS ? NULL : arena_printf(options->arena, "%s.json", stem),
-                                .skipped = from.selector.skipped};
+                                .skipped = from.selector.skipped,
+                                .quiet = options->quiet};
   const char *const outputs[] = {how.output, arena_printf(options->arena, "%s.rows", how.output),
                                  arena_printf(options->arena, "%s.progress", how.output), how.names, NULL};
   if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
@@ -370,6 +380,7 @@ static int make_pairs(const struct options *options) {
                               .end = options->end,
                               .length = options->max_length,
                               .output = options->output,
+                              .quiet = options->quiet,
                               .skipped = from.selector.skipped};
   if (how.chat == NULL) return fail(&problem);
   const bool written = pairs_write(&how, &problem);
@@ -461,6 +472,7 @@ static int write_images(const struct options *options) {
                             .frame = {.channels = options->gray ? 1 : 3,
                                       .stretches = options->fit != NULL && strcmp(options->fit, "stretch") == 0},
                             .skipped = skips ? &skipped : NULL,
+                            .quiet = options->quiet,
                             .output = options->output};
   if (folder && options->n_arguments != 1)
     return refuse(options, "images are of one folder, which has a folder for each class");

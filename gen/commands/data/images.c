@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include "gen/commands/data/image_source.h"
-#include "gen/commands/data/progress.h"
 #include "gen/commands/data/skipped.h"
 #include "gen/dataset/npy_header.h"
 #include "gen/tokenizer/bytes.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/terminal.h"
 #include "runtime/files/files.h"
 #include "runtime/files/mapping.h"
 
@@ -117,7 +118,7 @@ static bool add_batch(struct work *work, struct problem *problem) {
 
 static bool add_images(struct work *work, struct problem *problem) {
   struct image_source *source = &work->source;
-  struct progress bar = progress_begin(0, source->all);
+  struct progress bar = rt_progress_begin(work->what->quiet ? NULL : stderr, "reads images", 0, source->all);
   bool good = true;
   while ((good = good && image_source_next(source, IMAGE_BATCH, problem)) && source->count > 0) {
 #pragma omp parallel for schedule(dynamic)
@@ -126,9 +127,9 @@ static bool add_images(struct work *work, struct problem *problem) {
       item->failed = item->failed || !read_image(work, item, work->pixels + (size_t)i * work->image, &item->problem);
     }
     good = add_batch(work, problem);
-    progress_tell(&bar, source->done);
+    rt_progress_tell(&bar, source->done);
   }
-  progress_end(&bar);
+  rt_terminal_clear();
   return good;
 }
 
@@ -181,10 +182,10 @@ bool images_write(const struct imaging *imaging, struct problem *problem) {
   struct work *work = arena_alloc(imaging->arena, sizeof *work);
   *work = (struct work){.what = imaging, .frame = imaging->frame};
   bool good = write_all(work, problem);
-  if (good)
-    printf("%s: %" PRId64 " images [%d][%d][%d]; %" PRId64 " classes in %s\n", imaging->output, work->written,
-           work->frame.channels, work->frame.height, work->frame.width, labels_count(&work->source.labels),
-           imaging->names);
+  if (good && !imaging->quiet)
+    rt_print(stdout, "%s: %" PRId64 " images [%d][%d][%d]; %" PRId64 " classes in %s\n", imaging->output, work->written,
+             work->frame.channels, work->frame.height, work->frame.width, labels_count(&work->source.labels),
+             imaging->names);
   if (good) skipped_report(imaging->skipped);
   image_source_close(&work->source);
   bytes_free(&work->labels);

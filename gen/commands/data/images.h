@@ -19,6 +19,7 @@ struct imaging {
   const char *output;      /* NAME.npy: the images, uint8 [images][channels][height][width] */
   const char *labels;      /* NAME.labels.npy: the numbers of their classes, int32 [images] */
   const char *names;       /* NAME.json: the names of the classes */
+  bool quiet;              /* shows no progress, and prints nothing of what was written */
 };
 
 /* Writes the three files, and prints how much is in them. One batch of images is in memory. False with a problem, and

@@ -10,11 +10,12 @@
 #include "gen/commands/data/forget.h"
 #include "gen/commands/data/labelled_parts.h"
 #include "gen/commands/data/note.h"
-#include "gen/commands/data/progress.h"
 #include "gen/commands/data/spans.h"
 #include "gen/commands/data/watch.h"
 #include "gen/tokenizer/tokenizer.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/terminal.h"
 #include "runtime/files/checksum.h"
 
 struct work {
@@ -204,7 +205,7 @@ static bool begin(struct work *work, struct problem *problem) {
     return row_log_begin(&work->log, what->output, problem) && begin_file(work, problem);
   }
   if (what->skipped != NULL) what->skipped->count = work->skipped_before;
-  fprintf(stderr, "resumes after %" PRId64 " rows\n", work->log.rows);
+  rt_print(stderr, "resumes after %" PRId64 " rows\n", work->log.rows);
   if (work->file == what->count) return true;
   if (!begin_file(work, problem)) return false;
   if (work->record == 0 || documents_seek(&work->documents, work->record, problem)) return true;
@@ -236,7 +237,7 @@ static bool write_rows(struct work *work, struct problem *problem) {
   batch_empty(waiting->batch);
   waiting->records.size = waiting->targets.size = 0;
   waiting->count = 0;
-  progress_tell(&work->bar, done_before(work));
+  rt_progress_tell(&work->bar, done_before(work));
   return row_log_write(&work->log, problem) && (!note_is_due(&work->note) || note(work, problem));
 }
 
@@ -324,9 +325,9 @@ static bool check(const struct work *work, struct problem *problem) {
 
 static bool make_rows(struct work *work, struct problem *problem) {
   bool good = begin(work, problem);
-  work->bar = progress_begin(done_before(work), work->all);
+  work->bar = rt_progress_begin(work->what->quiet ? NULL : stderr, "reads records", done_before(work), work->all);
   good = good && read_files(work, problem);
-  progress_end(&work->bar);
+  rt_terminal_clear();
   if (!watch_check(&work->watch, problem)) { /* what looks bad may be what was changed */
     good = false;
     work->is_bad = true;

@@ -26,6 +26,7 @@ struct labelling {
   int64_t stride;              /* of TASK_SPANS: tokens that two windows of a context share */
   const char *output, *names;  /* the .npz, and the .json of the labels' names; NULL: they have none */
   struct skipped *skipped;     /* the caller's: counts bad records; NULL: such a record is a problem */
+  bool quiet;                  /* shows no progress, and prints nothing of what was written */
 };
 
 /* Writes both files, and prints what is in them. Threads make tokens of the texts at the same time. While it continues,

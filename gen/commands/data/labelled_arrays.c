@@ -6,6 +6,7 @@
 
 #include "gen/commands/data/labelled_parts.h"
 #include "gen/commands/data/npz.h"
+#include "runtime/base/terminal.h"
 
 struct arrays {
   const struct labelling *what;
@@ -107,13 +108,16 @@ static int64_t columns_of(const struct labelling *what, const struct labels *lab
 
 static void report(const struct labelling *what, const struct text_rows *rows, const struct labels *labels,
                    int64_t count, int64_t records) {
-  printf("%s: %" PRId64 " rows of %" PRId64 " tokens", what->output, count, what->length);
+  char second[64], named[4200] = "";
+  if (what->quiet) return;
   if (what->task == TASK_SPANS)
-    printf(", windows of %" PRId64 " contexts", records);
+    snprintf(second, sizeof second, "windows of %" PRId64 " contexts", records);
   else
-    printf(", %" PRId64 " shortened", rows->shortened);
-  if (labels != NULL) printf("; %" PRId64 " labels in %s", labels_count(labels), what->names);
-  printf("\n");
+    snprintf(second, sizeof second, "%" PRId64 " shortened", rows->shortened);
+  if (labels != NULL)
+    snprintf(named, sizeof named, "; %" PRId64 " labels in %.4000s", (int64_t)labels_count(labels), what->names);
+  rt_print(stdout, "%s: %" PRId64 " rows of %" PRId64 " tokens, %s%s\n", what->output, count, what->length, second,
+           named);
 }
 
 bool labelled_write_arrays(const struct labelling *what, const struct text_rows *rows, struct labels *labels,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "gen/dataset/npy_header.h"
 #include "runtime/files/files.h"
@@ -24,26 +25,16 @@ struct member {
 struct archive {
   struct writer writer;
   uint64_t at;
-  uint32_t table[256]; /* of CRC-32 */
-  uint8_t *row;        /* the longest one */
+  uint8_t *row; /* the longest one */
 };
 
 static size_t row_bytes(const struct npz_array *array) {
   return array->width * (size_t)(array->columns > 0 ? array->columns : 1);
 }
 
-static void make_table(uint32_t table[256]) {
-  for (uint32_t i = 0; i < 256; i++) {
-    uint32_t value = i;
-    for (int bit = 0; bit < 8; bit++) value = value >> 1 ^ (value & 1 ? UINT32_C(0xedb88320) : 0);
-    table[i] = value;
-  }
-}
-
-static uint32_t crc(const struct archive *archive, uint32_t sum, const void *bytes, size_t size) {
-  const uint8_t *at = bytes;
-  for (size_t i = 0; i < size; i++) sum = archive->table[(sum ^ at[i]) & 0xff] ^ sum >> 8;
-  return sum;
+/* Continues `sum`, 0 at first. */
+static uint32_t crc(uint32_t sum, const void *bytes, size_t size) {
+  return (uint32_t)crc32_z(sum, bytes, size);
 }
 
 /* ---- A member ---- */
@@ -61,12 +52,12 @@ static void measure(struct archive *archive, const struct npz_array *array, stru
   snprintf(member->name, sizeof member->name, "%s.npy", array->name);
   make_header(member);
   member->size = sizeof member->header + (uint64_t)array->rows * row_bytes(array);
-  uint32_t sum = crc(archive, UINT32_MAX, member->header, sizeof member->header);
+  uint32_t sum = crc(0, member->header, sizeof member->header);
   for (int64_t row = 0; row < array->rows; row++) {
     array->fill(array->context, row, archive->row);
-    sum = crc(archive, sum, archive->row, row_bytes(array));
+    sum = crc(sum, archive->row, row_bytes(array));
   }
-  member->crc = ~sum;
+  member->crc = sum;
 }
 
 /* ---- The archive ---- */
@@ -160,7 +151,6 @@ bool npz_write(const char *path, const struct npz_array *arrays, int count, stru
   if (archive != NULL) archive->row = calloc(1, longest);
   bool good = archive != NULL && members != NULL && archive->row != NULL;
   if (!good) rt_problem(problem, "%s: no memory to write it", path);
-  if (good) make_table(archive->table);
   for (int i = 0; good && i < count; i++) measure(archive, &arrays[i], &members[i]);
   good =
       good && rt_writer_open(&archive->writer, path, BY_RENAME, problem) && write_all(archive, members, count, problem);

@@ -4,6 +4,7 @@
 
 #include "gen/archive/repack.h"
 #include "gen/commands/data/watch.h"
+#include "runtime/base/terminal.h"
 #include "runtime/files/files.h"
 #include "runtime/files/mapping.h"
 
@@ -33,6 +34,6 @@ bool npz_unpack(const char *path, const char *output, struct problem *problem) {
   int files = 0;
   bool good = watch_begin(&watch, &path, 1, problem) && unpack(path, &watch, output, &files, problem);
   watch_end(&watch);
-  if (good) printf("%s: %d arrays\n", output, files);
+  if (good) rt_print(stdout, "%s: %d arrays\n", output, files);
   return good;
 }

@@ -10,6 +10,8 @@
 #include "gen/commands/data/text_rows.h"
 #include "gen/commands/data/watch.h"
 #include "gen/tokenizer/tokenizer.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/terminal.h"
 
 /* The rows of a pair, in this order. */
 enum { REJECTED, CHOSEN, SIDES };
@@ -192,9 +194,13 @@ static bool read_file(struct work *work, const char *path, struct problem *probl
   enum document found = DOCUMENT_BAD;
   size_t forgotten = 0;
   if (!rt_map(&file, path, "give an existing file", problem)) return false;
+  struct progress progress = rt_progress_begin(work->what->quiet ? NULL : stderr, "reads records", 0, file.size);
   if (documents_begin(&documents, path, (const char *)file.bytes, file.size, selector, problem))
-    while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT)
+    while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT) {
       forgotten = forget_read(&file, forgotten, documents_done(&documents));
+      rt_progress_tell(&progress, documents_done(&documents));
+    }
+  rt_terminal_clear();
   documents_end(&documents);
   rt_unmap(&file);
   return found == DOCUMENT_NONE;
@@ -257,8 +263,9 @@ static bool write_file(const struct work *work, struct problem *problem) {
                                      {"completion_mask", "|u1", 1, work->count, length, fill_completion, work, SIDES},
                                      {"labels", "<i4", 4, pairs, 0, fill_preferred, work, 0}};
   if (!npz_write(what->output, arrays, 4, problem)) return false;
-  printf("%s: %" PRId64 " pairs of %" PRId64 " tokens a side, %" PRId64 " shortened\n", what->output, pairs, length,
-         work->shortened);
+  if (!what->quiet)
+    rt_print(stdout, "%s: %" PRId64 " pairs of %" PRId64 " tokens a side, %" PRId64 " shortened\n", what->output, pairs,
+             length, work->shortened);
   return true;
 }
 

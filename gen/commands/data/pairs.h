@@ -19,6 +19,7 @@ struct pairing {
   int64_t length;                    /* tokens of a prompt and a completion */
   const char *output;                /* the .npz */
   struct skipped *skipped;           /* the caller's: counts bad records; NULL: such a record is a problem */
+  bool quiet;                        /* shows no progress, and prints nothing of what was written */
 };
 
 /* Writes the archive, and prints what is in it. False with a problem, and without a new file. */

@@ -9,11 +9,12 @@
 #include "gen/commands/data/batch.h"
 #include "gen/commands/data/forget.h"
 #include "gen/commands/data/note.h"
-#include "gen/commands/data/progress.h"
 #include "gen/commands/data/skipped.h"
 #include "gen/commands/data/watch.h"
 #include "gen/tokenizer/tokenizer.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/terminal.h"
 #include "runtime/data/token_file.h"
 #include "runtime/files/mapping.h"
 
@@ -197,7 +198,7 @@ static bool begin(struct work *work, struct problem *problem) {
     if (work->what->marks) rt_token_writer_mark(&work->out);
     return begin_file(work, problem);
   }
-  fprintf(stderr, "resumes at byte %" PRIu64 " of %s\n", record + at, work->what->texts[work->file]);
+  rt_print(stderr, "resumes at byte %" PRIu64 " of %s\n", record + at, work->what->texts[work->file]);
   if (work->what->selector.skipped != NULL) work->what->selector.skipped->count = work->skipped_before;
   if (!begin_file(work, problem)) return false;
   if (record > 0 && !documents_seek(&work->documents, record, problem)) return does_not_fit(work, problem);
@@ -251,7 +252,7 @@ static bool add_document(struct work *work, struct problem *problem) {
     if (!add_tokens(work, tokens, encoding_marks(&work->at), count, problem)) return false;
     if (work->out.tokens % 4096 >= count) continue; /* the clock is asked now and then */
     uint64_t done = work->at.at + work->at.inside;
-    progress_tell(&work->bar, before + (done < work->at.size ? done : work->at.size));
+    rt_progress_tell(&work->bar, before + (done < work->at.size ? done : work->at.size));
     if (encoding_may_stop(&work->at) && note_is_due(&work->note) && !note(work, problem)) return false;
   }
   encoding_end(&work->at);
@@ -274,7 +275,7 @@ static bool write_batch(struct work *work, struct problem *problem) {
       return false;
   }
   batch_empty(work->batch);
-  progress_tell(&work->bar, done_before(work));
+  rt_progress_tell(&work->bar, done_before(work));
   return !note_is_due(&work->note) || note(work, problem);
 }
 
@@ -313,17 +314,26 @@ static bool add_all(struct work *work, struct problem *problem) {
   }
 }
 
+static void report(const struct work *work, int64_t documents, uint64_t trained) {
+  char marked[64] = "";
+  if (work->what->marks) snprintf(marked, sizeof marked, ", %" PRIu64 " tokens to train on", trained);
+  rt_print(stdout, "%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents, vocabulary %" PRIu32 "%s\n",
+           work->what->output, work->out.tokens, work->out.width, documents, tokenizer_vocabulary(work->tokenizer),
+           marked);
+}
+
 static bool tokenize_texts(struct work *work, struct problem *problem) {
   if (!watch_begin(&work->watch, work->what->texts, work->what->count, problem) || !open_inputs(work, problem))
     return false;
   bool good = begin(work, problem);
-  work->bar = progress_begin(done_before(work) + work->at.at, work->all);
+  work->bar =
+      rt_progress_begin(work->what->quiet ? NULL : stderr, "tokenizes", done_before(work) + work->at.at, work->all);
   good = good && add_all(work, problem);
   if (!watch_check(&work->watch, problem)) { /* what looks bad may be what was changed */
     good = false;
     work->is_bad = true;
   }
-  progress_end(&work->bar);
+  rt_terminal_clear();
   encoding_end(&work->at);
   documents_end(&work->documents);
   int64_t documents = work->out.n_documents;
@@ -335,12 +345,9 @@ static bool tokenize_texts(struct work *work, struct problem *problem) {
   }
   if (!good || !rt_token_writer_commit(&work->out, tokenizer_vocabulary(work->tokenizer), problem)) return false;
   unlink(work->note.path);
-  printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents, vocabulary %" PRIu32, work->what->output,
-         work->out.tokens, work->out.width, documents, tokenizer_vocabulary(work->tokenizer));
-  if (work->what->marks) printf(", %" PRIu64 " tokens to train on", trained);
-  printf("\n");
+  if (!work->what->quiet) report(work, documents, trained);
   if (work->what->marks && trained == 0)
-    fprintf(stderr, "accel-gen data: warning: no token is to be trained on: no record has a turn of the assistant\n");
+    rt_print(stderr, "accel-gen data: warning: no token is to be trained on: no record has a turn of the assistant\n");
   skipped_report(work->what->selector.skipped);
   return true;
 }

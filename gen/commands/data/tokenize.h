@@ -14,6 +14,7 @@ struct tokenizing {
   const char *how;               /* what else the texts depend on, for a run that resumes; NULL: nothing */
   int count;
   const char *output;
+  bool quiet; /* shows no progress, and prints nothing of what was written */
 };
 
 /* Writes tokenizing->output, and prints how much is in it. While it continues, OUTPUT.partial has the tokens and

@@ -7,6 +7,7 @@
 #include "gen/base/version.h"
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/env/facts.h"
+#include "runtime/base/terminal.h"
 
 void facts_put(json_t *object, const char *key, const char *text) {
   if (text != NULL && text[0] != '\0') json_object_set_new(object, key, json_string(text));
@@ -103,7 +104,7 @@ static void print_text(struct arena *arena, json_t *all) {
     else
       add_members(&out, value, 2, as_is);
   }
-  fputs(text_string(&out), stdout);
+  rt_print_text(stdout, text_string(&out));
 }
 
 int command_env(const struct options *options) {

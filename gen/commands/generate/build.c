@@ -13,6 +13,7 @@
 #include "gen/commands/generate/bundle.h"
 #include "gen/commands/generate/compiler.h"
 #include "gen/commands/generate/generate.h"
+#include "runtime/base/terminal.h"
 
 /* Writes the statements on what the program at options->output was made of. */
 static bool write_made(const struct options *options, const struct needs *needs, const struct generated *generated) {
@@ -32,7 +33,7 @@ static bool write_made(const struct options *options, const struct needs *needs,
 static bool is_writable(const char *program, const char *temporary) {
   int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
   if (file < 0) {
-    fprintf(stderr, "accel-gen: cannot write %s: %s\n", program, strerror(errno));
+    rt_print(stderr, "accel-gen: cannot write %s: %s\n", program, strerror(errno));
     return false;
   }
   close(file);
@@ -58,7 +59,8 @@ static int build_in(const struct options *options, const char *folder) {
    * bundle it knows how to build itself. */
   bool elsewhere = needs.target->texts.count > 1 || processor_is_foreign(needs.processor);
   bool good = elsewhere ? bundle_build(options, arena_printf(options->arena, "%s/bundle", folder), temporary)
-                        : compiler_run(options, needs.processor, needs.hooks, needs.ranks > 1, inner.output, temporary);
+                        : compiler_run(options, needs.processor, needs.hooks, needs.ranks > 1, inner.output, temporary,
+                                       arena_printf(options->arena, "compiles %s", name_in_folder(options->output)));
   if (!good) {
     unlink(temporary);
     return STATUS_CANNOT;

@@ -11,6 +11,7 @@
 #include "gen/commands/cli/process.h"
 #include "gen/commands/cli/runtime.h"
 #include "gen/commands/generate/generate.h"
+#include "runtime/base/terminal.h"
 
 struct needs needs_of(const struct options *options) {
   struct diagnostics diags = diagnostics_in(options->arena);
@@ -140,6 +141,6 @@ bool bundle_build(const struct options *options, const char *folder, const char 
   words_add(&command, "sh");
   words_add(&command, arena_printf(options->arena, "%s/build.sh", folder));
   words_add(&command, program);
-  if (options->verbose) fprintf(stderr, "%s\n", words_text(&command));
-  return process_run(&command);
+  if (options->verbose) words_print(stderr, &command);
+  return process_run_showing(&command, options->quiet ? NULL : "compiles the program");
 }

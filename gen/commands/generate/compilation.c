@@ -20,9 +20,27 @@
 
 /* ---- From the job to the model's inputs ---- */
 
+/* Of rows: the batch, and the dimensions of a sample. */
+static struct model_input row_input(const struct data_input *input, int64_t batch) {
+  struct shape shape = shape_of(1, batch);
+  for (int i = 0; i < input->rank; i++) shape.dim[shape.rank++] = input->dims[i];
+  return (struct model_input){input->name, shape, input->is_integer ? DTYPE_INT32 : DTYPE_FLOAT32};
+}
+
+/* The input of a job over rows that a model writes, `labels`; NULL: there is none. */
+static const struct data_input *written_input(const struct job *job) {
+  for (int i = 0; i < job->data.n_inputs; i++) {
+    const struct data_input *input = &job->data.inputs[i];
+    if (strcmp(input->name, "labels") == 0 && input->is_integer && input->rank == 1) return input;
+  }
+  return NULL;
+}
+
 /* Tokens of a window: the job's own word, else what the model's config calls its block size. */
 static bool resolve_sequence_length(struct compilation *compilation) {
   struct job *job = compilation->job;
+  if (job_has_rows(job) && compilation->kind == PROGRAM_GENERATE)
+    job->data.sequence_length = (int)written_input(job)->dims[0];
   if (job_has_rows(job) || job->data.sequence_length > 0) return true;
   for (int i = 0; i < job->model.n_config; i++) {
     const struct config_value *value = &job->model.config[i];
@@ -35,32 +53,30 @@ static bool resolve_sequence_length(struct compilation *compilation) {
   return false;
 }
 
-/* Of rows: the batch, and the dimensions of a sample. */
-static struct model_input row_input(const struct data_input *input, int64_t batch) {
-  struct shape shape = shape_of(1, batch);
-  for (int i = 0; i < input->rank; i++) shape.dim[shape.rank++] = input->dims[i];
-  return (struct model_input){input->name, shape, input->is_integer ? DTYPE_INT32 : DTYPE_FLOAT32};
-}
-
-/* The tensors that the model may take; their number is in *count. */
+/* The tensors that the model may take; their number is in *count. What writes text takes the tokens so far, of rows
+ * with the inputs of one of them. */
 static struct model_input *describe_inputs(const struct compilation *compilation, struct arena *arena,
                                            const struct job *job, int *count) {
   static const char *const names[] = {"tokens", "targets", "starts", "positions"};
   bool writes = compilation->kind == PROGRAM_GENERATE, rows = job_has_rows(job);
   int64_t batch = writes ? 1 : job->data.batch_size, length = job->data.sequence_length;
-  *count = rows ? job->data.n_inputs : writes ? 1 : job->data.packing != PACKING_NONE ? 4 : 2;
+  const int sequences = rows ? writes : writes ? 1 : job->data.packing != PACKING_NONE ? 4 : 2;
+  *count = sequences + (rows ? job->data.n_inputs : 0);
   struct model_input *inputs = arena_alloc(arena, ((size_t)*count + 1) * sizeof *inputs);
   for (int i = 0; i < *count; i++)
-    inputs[i] = rows ? row_input(&job->data.inputs[i], batch)
-                     : (struct model_input){names[i], shape_of(2, batch, length), DTYPE_INT32};
+    inputs[i] = i >= sequences ? row_input(&job->data.inputs[i - sequences], batch)
+                               : (struct model_input){names[i], shape_of(2, batch, length), DTYPE_INT32};
   return inputs;
 }
 
-/* A generating program writes what follows a text; a row of a table has nothing after it. */
+/* A generating program writes what follows a text; a row of a table has nothing after it, but where a model writes the
+ * labels of its rows. */
 static bool check_generate(struct compilation *compilation) {
   if (compilation->kind != PROGRAM_GENERATE || !job_has_rows(compilation->job)) return true;
-  diag_error(&compilation->diags, job_where(compilation->job, "data.train.format"),
-             "a text generator needs a job over tokens; this one has rows");
+  if (written_input(compilation->job) != NULL) return true;
+  diag_error(
+      &compilation->diags, job_where(compilation->job, "data.train.format"),
+      "a text generator needs a job over tokens, or rows with 'labels' that are tokens; this one has other rows");
   diag_help(&compilation->diags, "use --program train or --program evaluate with a table");
   return false;
 }
@@ -74,6 +90,30 @@ static bool has_source(struct compilation *compilation) {
   return false;
 }
 
+/* How many of the data's inputs a model's function takes. */
+static int inputs_taken(const struct compilation *compilation, const char *function) {
+  const struct job *job = compilation->job;
+  int count = 0;
+  for (int i = 0; i < job->data.n_inputs; i++)
+    count += model_takes(compilation->model, function, job->data.inputs[i].name);
+  return count;
+}
+
+/* What writes the labels of rows takes the tokens so far, and one input that they are written from. */
+static bool check_writes(struct compilation *compilation) {
+  const struct job *job = compilation->job;
+  if (compilation->kind != PROGRAM_GENERATE || !job_has_rows(job)) return true;
+  const bool takes_labels = model_takes(compilation->model, "predict", "labels");
+  if (model_takes(compilation->model, "predict", "tokens") && !takes_labels &&
+      inputs_taken(compilation, "predict") == 1)
+    return true;
+  diag_error(&compilation->diags, (struct location){.file = job->model.source},
+             "a text is written from rows where 'predict' takes the tokens so far and one other input");
+  diag_help(&compilation->diags, "write 'tensor predict(scope s, struct config c, tensor tokens, tensor %s)'",
+            job->data.inputs[0].name);
+  return false;
+}
+
 /* The model's source, with the function from which a program of the kind is made; and the job's hooks. */
 static bool read_model(struct compilation *compilation) {
   if (compilation->model != NULL) return true;
@@ -82,7 +122,8 @@ static bool read_model(struct compilation *compilation) {
   if (!has_source(compilation)) return false;
   compilation->model = model_parse(compilation->arena, compilation->job->model.source, &compilation->diags);
   if (compilation->model == NULL) return false;
-  if (compilation->kind != PROGRAM_GENERATE || model_has(compilation->model, "predict")) return true;
+  if (compilation->kind != PROGRAM_GENERATE || model_has(compilation->model, "predict"))
+    return check_writes(compilation);
   diag_error(&compilation->diags, (struct location){.file = compilation->job->model.source},
              "the model has no function 'predict', from which a text generator is made");
   diag_help(&compilation->diags, "write 'tensor predict(scope s, struct config c, tensor tokens)' that returns logits");
@@ -227,15 +268,34 @@ int compile_to_program(struct compilation *compilation) {
   return STATUS_OK;
 }
 
+/* The config.json that the run leaves, in *text, where no folder has one; else why there is none. */
+static void make_config(const struct compilation *compilation, const char **text, const char **reason) {
+  const struct job *job = compilation->job;
+  const char *folder = job->checkpoint.folder_of;
+  *text = *reason = NULL;
+  if (compilation->kind != PROGRAM_TRAIN) return;
+  if (folder != NULL && access(config_path(compilation, folder), F_OK) == 0) return;
+  const struct model_request request = request_of(compilation, compilation->arena, job);
+  const int64_t positions = job_has_rows(job) ? 0 : job->data.sequence_length;
+  *text = model_published_of_config(compilation->arena, compilation->model, &request, positions, reason);
+  if (*text == NULL || job->model.lora.rank == 0 || job->model.lora.merge) return;
+  *text = NULL;
+  *reason = "model.lora.merge is false, and transformers would open the weights without the adapters";
+}
+
 int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text) {
   int status = compile_to_program(compilation);
   if (status != STATUS_OK) return status;
   if (compilation->templates == NULL)
     compilation->templates = templates_open(compilation->arena, compilation->options->templates);
+  const char *config, *reason;
+  make_config(compilation, &config, &reason);
   const struct emit_options emit = {.templates = compilation->templates,
                                     .version = ACCEL_VERSION,
                                     .model = model_digest(compilation->model),
                                     .classes = model_classes(compilation->arena, compilation->model),
+                                    .config = config,
+                                    .no_config = reason,
                                     .plan_text = report_text(compilation->program),
                                     .summary = report_summary(compilation->program)};
   const struct target *target = compilation->program->target;

@@ -6,6 +6,7 @@
 
 #include "gen/commands/cli/process.h"
 #include "gen/commands/cli/runtime.h"
+#include "runtime/base/terminal.h"
 
 const char *compiler_name(void) {
   return environment("CC", "cc");
@@ -24,7 +25,7 @@ const char *compiler_version(const struct options *options) {
 }
 
 bool compiler_run(const struct options *options, const struct processor *processor, const char *hooks, bool ranks,
-                  const char *source, const char *program) {
+                  const char *source, const char *program, const char *what) {
   struct words command = words_in(options->arena);
   words_split(&command, compiler_name());
   words_split(&command, compiler_flags(options->arena, processor));
@@ -33,9 +34,9 @@ bool compiler_run(const struct options *options, const struct processor *process
   words_add(&command, source);
   if (hooks != NULL) words_add(&command, hooks);
   if (!runtime_flags(options, "--cflags --libs", ranks, &command)) return false;
-  if (options->verbose) fprintf(stderr, "%s\n", words_text(&command));
-  if (process_run(&command)) return true;
-  fprintf(stderr, "accel-gen: the compiler failed; %s\n",
-          options->verbose ? "its command is above" : "run with -v to see its command");
+  if (options->verbose) words_print(stderr, &command);
+  if (process_run_showing(&command, options->quiet ? NULL : what)) return true;
+  rt_print(stderr, "accel-gen: the compiler failed; %s\n",
+           options->verbose ? "its command is above" : "run with -v to see its command");
   return false;
 }

@@ -14,8 +14,8 @@ const char *compiler_flags(struct arena *arena, const struct processor *processo
 const char *compiler_version(const struct options *options);
 
 /* Compiles `source` for the processor, with the file `hooks` unless that is NULL, to `program`; `ranks`: it is for
- * several. False after a message on standard error. */
+ * several. A terminal shows `what` while that takes (process.h). False after a message on standard error. */
 bool compiler_run(const struct options *options, const struct processor *processor, const char *hooks, bool ranks,
-                  const char *source, const char *program);
+                  const char *source, const char *program, const char *what);
 
 #endif

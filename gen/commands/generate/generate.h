@@ -14,6 +14,12 @@ struct generated {
   struct manifest *manifest; /* what is to be said of it; NULL: nothing was asked */
 };
 
+/* A compilation by the command line, whose --program and --dump are looked at. A status. */
+int begin_compilation(struct compilation *compilation, const struct options *options);
+
+/* Prints what it has to say. The status that it is given. */
+int finish_compilation(const struct compilation *compilation, int status);
+
 /* Makes the program at options->output. `program` is the path that it is to be said to have, which asks for the
  * manifest, with the keys of its lines where options->manifest asks for them; NULL: nothing is asked. A status. */
 int generate(const struct options *options, const char *program, struct generated *generated);

@@ -13,6 +13,7 @@
 #include "gen/program/processor.h"
 #include "gen/program/target.h"
 #include "gen/tuning/tuning.h"
+#include "runtime/base/terminal.h"
 
 struct describer {
   struct arena *arena;
@@ -190,7 +191,7 @@ bool write_statements(const struct inputs *inputs, const char *file, const struc
 bool spare_statements(const struct inputs *inputs, const char *file) {
   const char *missing = statements_missing(inputs->arena);
   if (missing != NULL) {
-    fprintf(stderr, "accel-gen: --provenance: %s\n", missing);
+    rt_print(stderr, "accel-gen: --provenance: %s\n", missing);
     return false;
   }
   return inputs_spare(inputs, statement_path(inputs->arena, file)) &&

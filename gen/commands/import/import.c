@@ -8,6 +8,7 @@
 #include "gen/commands/import/report.h"
 #include "gen/spec/override.h"
 #include "gen/spec/schema.h"
+#include "runtime/base/terminal.h"
 
 /* What --set says comes after what the files say. */
 static bool override_all(const struct options *options, struct import *import, struct diagnostics *diags) {
@@ -36,10 +37,13 @@ static int import_all(const struct options *options, const json_t *schema, struc
   if (!import_check(&import, diags)) return STATUS_BAD_JOB;
   const bool bad = import_count(&import, IMPORT_REFUSED) + import_count(&import, IMPORT_UNKNOWN) > 0;
   FILE *to = options->output != NULL && strcmp(options->output, "-") == 0 ? stderr : stdout;
-  fputs(options->json ? import_json(&import) : import_table(&import), to);
+  if (options->json)
+    fputs(import_json(&import), to);
+  else
+    rt_print_text(to, import_table(&import));
   fflush(to);
   if (bad && options->strict) {
-    fprintf(stderr, "accel-gen import: nothing is written, as --strict says\n");
+    rt_print(stderr, "accel-gen import: nothing is written, as --strict says\n");
     return STATUS_CANNOT;
   }
   if (options->output != NULL && !write_job(options, &import)) return STATUS_CANNOT;

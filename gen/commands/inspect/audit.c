@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "gen/audit/audit.h"
+#include "gen/audit/grammar.h"
 #include "gen/audit/write.h"
 #include "gen/base/path.h"
 #include "gen/commands/cli/commands.h"
@@ -60,7 +61,17 @@ static struct audit *audit_of(const struct options *options, const struct audit_
   return audit_run(options->arena, file, how, diags);
 }
 
+/* What the text of a program may hold. */
+static int print_grammar(const struct options *options) {
+  struct text text = text_in(options->arena);
+  struct inputs inputs = inputs_in(options->arena);
+  grammar_write(&text);
+  const char *output = options->output != NULL ? options->output : "-";
+  return write_lines(&inputs, output, text_string(&text)) ? STATUS_OK : STATUS_CANNOT;
+}
+
 int command_audit(const struct options *options) {
+  if (options->grammar) return print_grammar(options);
   if (options->regenerate) return regenerate(options);
   struct diagnostics diags = diagnostics_in(options->arena);
   struct words flags = words_in(options->arena);
@@ -81,6 +92,9 @@ int command_audit(const struct options *options) {
   inputs_add(&inputs, "the program", options->argument);
   inputs_add(&inputs, "the program's object code", options->object);
   inputs_add(&inputs, "the program's manifest", manifest_path(options->arena, options->argument));
-  if (!write_file(&inputs, output, text.bytes, text.length)) return STATUS_CANNOT;
+  const bool people = options->format == NULL || strcmp(options->format, "text") == 0;
+  if (people ? !write_lines(&inputs, output, text_string(&text))
+             : !write_file(&inputs, output, text.bytes, text.length))
+    return STATUS_CANNOT;
   return passes(options, audit) ? STATUS_OK : STATUS_CANNOT;
 }

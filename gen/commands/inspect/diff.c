@@ -9,6 +9,7 @@
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/files.h"
 #include "gen/commands/inspect/diff_input.h"
+#include "gen/commands/report/diff_page.h"
 
 /* The input of a job, a program or a manifest, which is recognized by its name and its content. */
 static bool read_diff_input(const struct options *options, const char *file, struct diff_input *input,
@@ -29,6 +30,20 @@ static bool read_diff_input(const struct options *options, const char *file, str
                   : diff_input_from_job(options, file, input, inputs, diags);
 }
 
+/* False after a message on standard error. */
+static bool put_comparison(const struct options *options, const struct comparison *comparison,
+                           const struct inputs *inputs) {
+  struct text out = text_in(options->arena);
+  const char *output = options->output != NULL ? options->output : "-";
+  if (options->html != NULL) return diff_page_write(options, comparison, inputs) == STATUS_OK;
+  if (options->json) {
+    comparison_json(comparison, &out);
+    return write_file(inputs, output, out.bytes, out.length);
+  }
+  comparison_text(comparison, options->verbose, &out);
+  return write_lines(inputs, output, text_string(&out));
+}
+
 int command_diff(const struct options *options) {
   struct diagnostics diags = diagnostics_in(options->arena);
   struct diff_input a = {0}, b = {0};
@@ -38,12 +53,6 @@ int command_diff(const struct options *options) {
   if (diags.count > 0) diag_print(&diags, stderr, options->colour);
   if (!good) return STATUS_BAD_JOB;
   struct comparison comparison = compare(options->arena, &a, &b);
-  struct text out = text_in(options->arena);
-  if (options->json)
-    comparison_json(&comparison, &out);
-  else
-    comparison_text(&comparison, options->verbose, &out);
-  const char *output = options->output != NULL ? options->output : "-";
-  if (!write_file(&inputs, output, out.bytes, out.length)) return STATUS_BAD_JOB;
+  if (!put_comparison(options, &comparison, &inputs)) return STATUS_BAD_JOB;
   return comparison_is_empty(&comparison) ? STATUS_OK : STATUS_CANNOT;
 }

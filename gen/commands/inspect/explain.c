@@ -11,6 +11,7 @@
 #include "gen/commands/inspect/recorded.h"
 #include "gen/provenance/json.h"
 #include "gen/spec/job.h"
+#include "runtime/base/terminal.h"
 
 enum { MOST_KEYS = 8 }; /* that are reported in full without -v */
 
@@ -286,6 +287,9 @@ int command_explain(const struct options *options) {
                         .out = text_in(options->arena)};
   int status = options->key != NULL ? explain_key(&e) : explain_line(&e);
   if (e.diags.count > 0) diag_print(&e.diags, stderr, options->colour);
-  fputs(text_string(&e.out), stdout);
+  if (options->json)
+    fputs(text_string(&e.out), stdout);
+  else
+    rt_print_text(stdout, text_string(&e.out));
   return status;
 }

@@ -236,12 +236,14 @@ int regenerate(const struct options *options) {
   bool same = true;
   for (int i = 0; i < r.findings.count; i++) same &= r.findings.items[i].word != DIFFERS;
   struct text out = text_in(r.arena);
-  if (options->format != NULL && strcmp(options->format, "json") == 0)
+  const bool json = options->format != NULL && strcmp(options->format, "json") == 0;
+  if (json)
     write_json(&r, same, &out);
   else
     write_text(&r, &out);
   const char *output = options->output != NULL ? options->output : "-";
   struct inputs inputs = inputs_of(&r);
-  if (!write_file(&inputs, output, out.bytes, out.length)) return STATUS_CANNOT;
+  if (json ? !write_file(&inputs, output, out.bytes, out.length) : !write_lines(&inputs, output, text_string(&out)))
+    return STATUS_CANNOT;
   return same ? STATUS_OK : STATUS_CANNOT;
 }

@@ -10,6 +10,7 @@
 #include "gen/commands/cli/files.h"
 #include "gen/jinja/jinja.h"
 #include "gen/program/target.h"
+#include "runtime/base/terminal.h"
 
 /* What a value of --with may hold besides letters and digits. */
 #define OF_NAMES "._-"
@@ -94,13 +95,13 @@ static bool check_given(const struct options *options, const struct engine *engi
     const struct job_override *given = &options->with[i];
     const struct setting *setting = setting_named(engine, given->key);
     if (setting == NULL) {
-      fprintf(stderr, "accel-gen launch: --write %s has no parameter '%s'; it has %s\n", engine->name, given->key,
-              names_of(options->arena, engine));
+      rt_print(stderr, "accel-gen launch: --write %s has no parameter '%s'; it has %s\n", engine->name, given->key,
+               names_of(options->arena, engine));
       return false;
     }
     if (!is_plain(setting, given->value)) {
-      fprintf(stderr, "accel-gen launch: --with %s: '%s' is not %s\n", given->key, given->value,
-              setting->takes == NULL ? "a number" : "a value that can be written without quotes");
+      rt_print(stderr, "accel-gen launch: --with %s: '%s' is not %s\n", given->key, given->value,
+               setting->takes == NULL ? "a number" : "a value that can be written without quotes");
       return false;
     }
   }
@@ -121,7 +122,7 @@ static bool settings_of(const struct options *options, const struct engine *engi
   for (int i = 0; i < SETTINGS && engine->settings[i].name != NULL; i++) {
     const char *name = engine->settings[i].name, *value = value_of(options, &engine->settings[i]);
     if (value == NULL) {
-      fprintf(stderr, "accel-gen launch: --write %s needs --with %s=VALUE\n", engine->name, name);
+      rt_print(stderr, "accel-gen launch: --write %s needs --with %s=VALUE\n", engine->name, name);
       return false;
     }
     jinja_set(options->arena, *settings, name, jinja_string(options->arena, value));
@@ -220,7 +221,7 @@ int launch_write(const struct options *options, const struct launch *launch, con
   struct jinja_env *env = jinja_env_new(arena, &how);
   if (!jinja_render(env, engine->template, values_of(options, launch, job, ranks, engine, settings), false, &output,
                     &error)) {
-    fprintf(stderr, "accel-gen launch: %s:%d: %s\n", engine->template, error.chain[0].line, error.message);
+    rt_print(stderr, "accel-gen launch: %s:%d: %s\n", engine->template, error.chain[0].line, error.message);
     return STATUS_CANNOT;
   }
   struct inputs inputs = inputs_in(arena);

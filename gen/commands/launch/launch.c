@@ -10,6 +10,7 @@
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/launch/engine.h"
 #include "gen/program/target.h"
+#include "runtime/base/terminal.h"
 
 static const char *const starters[STARTERS] = {"mpirun", "srun", "env"};
 
@@ -67,7 +68,7 @@ static int start(struct arena *arena, const struct launch *launch, const struct 
   bool meets = ranks->meets_by_environment;
   if (launch->by == BY_ENV && !meets && !launch->print) return launch_by_env(arena, launch, ranks);
   struct words command = command_of(arena, launch, ranks, launch->by == BY_ENV && meets);
-  printf("%s\n", words_text(&command));
+  words_print(stdout, &command);
   fflush(stdout);
   if (launch->print) return STATUS_OK;
   if (launch->by == BY_MPIRUN && ranks->count > 1) {
@@ -76,7 +77,7 @@ static int start(struct arena *arena, const struct launch *launch, const struct 
     return status;
   }
   execvp(command.items[0], command.items);
-  fprintf(stderr, "accel-gen launch: %s: %s\n", command.items[0], strerror(errno));
+  rt_print(stderr, "accel-gen launch: %s: %s\n", command.items[0], strerror(errno));
   return STATUS_CANNOT;
 }
 

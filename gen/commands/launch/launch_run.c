@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/terminal.h"
 
 /* ---- Signals ---- */
 
@@ -109,11 +110,10 @@ static void see_to_it(struct running *running) {
   if (running->asked == 0 || running->directly || rt_now() < running->asked + PATIENCE) return;
   running->directly = true;
   int reached = send_below(running->mpirun, SIGUSR1);
-  fprintf(stderr, "accel-gen launch: the ranks run %d s after mpirun got SIGUSR1 to pass on; ", PATIENCE);
+  char what[128] = "none of them runs on this machine, so where they do not save, send SIGUSR1 to one of them";
   if (reached > 0)
-    fprintf(stderr, "sent it to %d process%s of this machine\n", reached, reached > 1 ? "es" : "");
-  else
-    fputs("none of them runs on this machine, so where they do not save, send SIGUSR1 to one of them\n", stderr);
+    snprintf(what, sizeof what, "sent it to %d process%s of this machine", reached, reached > 1 ? "es" : "");
+  rt_print(stderr, "accel-gen launch: the ranks run %d s after mpirun got SIGUSR1 to pass on; %s\n", PATIENCE, what);
 }
 
 /* A stop from the keyboard, of mpirun's ranks and of this process. */
@@ -131,7 +131,7 @@ static void become_mpirun(const struct words *command, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(127);
   execvp(command->items[0], command->items);
-  fprintf(stderr, "accel-gen launch: %s: %s\n", command->items[0], strerror(errno));
+  rt_print(stderr, "accel-gen launch: %s: %s\n", command->items[0], strerror(errno));
   _exit(127);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/commands/launch/launch.h"
+#include "runtime/base/terminal.h"
 
 /* Of "a,b": 2; without hosts those of a job of Slurm, else this machine. */
 static int64_t machines(const char *hosts) {
@@ -45,7 +46,7 @@ bool launched_of_program(struct arena *arena, const struct launch *launch, struc
   }
   ranks->nodes = machines(launch->hosts);
   if (ranks->count % ranks->nodes == 0) return true;
-  fprintf(stderr, "accel-gen launch: %lld ranks do not go evenly on %lld machines\n", (long long)ranks->count,
-          (long long)ranks->nodes);
+  rt_print(stderr, "accel-gen launch: %lld ranks do not go evenly on %lld machines\n", (long long)ranks->count,
+           (long long)ranks->nodes);
   return false;
 }

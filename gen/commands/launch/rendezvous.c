@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "gen/commands/cli/commands.h"
+#include "runtime/base/terminal.h"
 
 enum { NAME = 256, COMMAND = 1 << 16 };
 
@@ -52,7 +53,7 @@ bool launch_is_convention(void) {
 }
 
 static int fail(const char *what, const char *why) {
-  fprintf(stderr, "accel-gen launch: %s: %s\n", what, why);
+  rt_print(stderr, "accel-gen launch: %s: %s\n", what, why);
   return STATUS_CANNOT;
 }
 
@@ -226,8 +227,8 @@ static bool gather(struct meeting *meeting, int listening, double until) {
   close(listening);
   for (int i = 0; i < meeting->size && missing > 0; i++) {
     if (meeting->members[i].hello.ranks > 0) continue;
-    fprintf(stderr, "accel-gen launch: the process of RANK %d did not come within devices.timeout%s\n", i,
-            missing > 1 ? ", nor did others" : "");
+    rt_print(stderr, "accel-gen launch: the process of RANK %d did not come within devices.timeout%s\n", i,
+             missing > 1 ? ", nor did others" : "");
     return false;
   }
   return missing == 0;
@@ -298,7 +299,7 @@ static bool look(void *of) {
     ssize_t got = connection >= 0 ? recv(connection, &byte, 1, MSG_DONTWAIT) : -1;
     if (got > 0) raise(SIGTERM);
     if (got != 0) continue;
-    fprintf(stderr, "accel-gen launch: the process of RANK %d has ended\n", i);
+    rt_print(stderr, "accel-gen launch: the process of RANK %d has ended\n", i);
     meeting->broken = true;
     return false;
   }
@@ -312,7 +313,7 @@ static int lead(struct meeting *meeting, const struct launch *launch, const stru
   if (!one && !open_agents(meeting)) return fail(meeting->folder, strerror(errno));
   if (!one) set_agent(meeting);
   struct words command = launch_by_mpirun(meeting->arena, launch, ranks, one ? NULL : hosts);
-  printf("%s\n", words_text(&command));
+  words_print(stdout, &command);
   fflush(stdout);
   int status = launch_run(&command, ranks->saves_on_signal, &(struct watch){look, meeting});
   launch_explain(status, ranks, one ? NULL : hosts);

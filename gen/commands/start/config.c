@@ -11,6 +11,7 @@
 #include "gen/spec/override.h"
 #include "gen/spec/source.h"
 #include "gen/spec/yaml.h"
+#include "runtime/base/terminal.h"
 
 /* What a job has in addition to, for the check of what a machine's file says. */
 static const char rest_of_job[] = "{model: {source: model.c}, data: {train: {path: a, format: tokens}, batch_size: 1}, "
@@ -151,15 +152,16 @@ static int complete(struct configuration *c, struct diagnostics *diags) {
   if (diags->errors > 0) return STATUS_BAD_JOB;
   if (ask_ranks(c) && ask_resources(c) && ask_network(c) && ask_precision(c))
     return dialog_check(&c->dialog, "config", diags) ? STATUS_OK : STATUS_BAD_JOB;
-  fprintf(stderr, "\naccel-gen config: the answers end; nothing is written\n");
+  rt_print(stderr, "\naccel-gen config: the answers end; nothing is written\n");
   return STATUS_CANNOT;
 }
 
 static int write_document(const struct configuration *c, const struct spec_node *document, const char *output) {
   struct inputs inputs = inputs_in(c->options->arena);
   struct text out = text_in(c->options->arena);
-  text_puts(&out,
-            "# Defaults of a machine, by accel-gen config. A job takes them with `extends:` and this file's path.\n");
+  text_puts(
+      &out,
+      "# Defaults of a machine, by accel-gen config. A job takes them with `extends:`\n# and this file's path.\n");
   spec_write(&out, document);
   return write_file(&inputs, output != NULL ? output : "-", out.bytes, out.length) ? STATUS_OK : STATUS_CANNOT;
 }

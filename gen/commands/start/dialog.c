@@ -11,6 +11,7 @@
 #include "gen/spec/schema.h"
 #include "gen/spec/source.h"
 #include "gen/spec/yaml.h"
+#include "runtime/base/terminal.h"
 
 static const struct spec_node *parse(struct arena *arena, const char *text) {
   struct diagnostics unread = diagnostics_in(arena);
@@ -65,11 +66,17 @@ static const char *choices_of(const struct dialog *dialog, const char *key) {
   return words != NULL ? text_string(&out) : NULL;
 }
 
-static void prompt(const char *question, const char *choices, const char *preset) {
-  fprintf(stderr, "%s", question);
-  if (choices != NULL) fprintf(stderr, " (%s)", choices);
-  if (preset != NULL) fprintf(stderr, " [%s]", preset);
-  fputs(": ", stderr);
+/* On a terminal that is narrow, in several lines. */
+static void prompt(struct arena *arena, const char *question, const char *choices, const char *preset) {
+  enum { WIDE = 1 << 20 };
+  const int columns = rt_terminal_columns(STDERR_FILENO);
+  struct text words = text_in(arena), folded = text_in(arena);
+  text_puts(&words, question);
+  if (choices != NULL) text_printf(&words, " (%s)", choices);
+  if (preset != NULL) text_printf(&words, " [%s]", preset);
+  text_puts(&words, ":");
+  text_fold(&folded, text_string(&words), 0, 2, columns > 0 ? columns : WIDE);
+  fprintf(stderr, "%s ", text_string(&folded));
 }
 
 bool dialog_take(struct dialog *dialog, const char *key, const char *value) {
@@ -80,17 +87,17 @@ bool dialog_take(struct dialog *dialog, const char *key, const char *value) {
   if (diags.errors == 0 && dialog_check(dialog, "job", &diags)) return true;
   dialog->document = before;
   for (int i = 0; i < diags.count; i++)
-    if (diags.items[i].severity == SEVERITY_ERROR || i == 1) fprintf(stderr, "  %s\n", diags.items[i].message);
+    if (diags.items[i].severity == SEVERITY_ERROR || i == 1) rt_print(stderr, "  %s\n", diags.items[i].message);
   return false;
 }
 
 static bool ask(struct dialog *dialog, const char *key, const char *question, const char *preset) {
   for (;;) {
-    prompt(question, choices_of(dialog, key), preset);
+    prompt(dialog->arena, question, choices_of(dialog, key), preset);
     const char *answer = read_line(dialog->arena);
     if (answer == NULL) return false;
     if (strcmp(answer, "?") == 0) {
-      fputs(job_help(dialog->arena, key), stderr);
+      rt_print_text(stderr, job_help(dialog->arena, key));
       continue;
     }
     if (answer[0] == '\0' && preset == NULL) return true;
@@ -116,7 +123,7 @@ bool dialog_ask(struct dialog *dialog, const char *key, const char *question, co
 
 const char *dialog_word(struct dialog *dialog, const char *question, const char *choices, const char *preset) {
   while (dialog->asks) {
-    prompt(question, choices != NULL ? choices + 1 : NULL, preset);
+    prompt(dialog->arena, question, choices != NULL ? choices + 1 : NULL, preset);
     const char *answer = read_line(dialog->arena);
     if (answer == NULL) return NULL;
     if (answer[0] == '\0' && preset != NULL) return preset;

@@ -12,6 +12,7 @@
 #include "gen/commands/start/dialog.h"
 #include "gen/commands/start/family.h"
 #include "gen/spec/schema.h"
+#include "runtime/base/terminal.h"
 
 enum { LENGTH = 512, RANKS = 8, MORE = 4 };
 
@@ -172,7 +173,10 @@ static int take(struct estimator *e, struct diagnostics *diags) {
   estimate->ranks = job->devices.ranks > 1 ? job->devices.ranks : RANKS;
   measure(estimate, compilation.program, arena);
   try_all(e);
-  fputs(e->options->json ? estimate_json(arena, estimate) : estimate_text(arena, estimate), stdout);
+  if (e->options->json)
+    fputs(estimate_json(arena, estimate), stdout);
+  else
+    rt_print_text(stdout, estimate_text(arena, estimate));
   return STATUS_OK;
 }
 

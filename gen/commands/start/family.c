@@ -11,7 +11,6 @@
 #include "gen/commands/cli/files.h"
 #include "gen/model/published.h"
 #include "gen/model/published_file.h"
-#include "gen/model/sample.h"
 #include "gen/spec/node.h"
 
 /* ---- The available models ---- */
@@ -69,29 +68,39 @@ const char *family_names(const struct options *options) {
 
 /* ---- By architecture ---- */
 
-/* The classes that a model's text lists, as it writes them: "A", "B". */
-static const char *listed(struct arena *arena, const char *text) {
+struct class_names {
+  const char **items;
+  int count, capacity;
+};
+
+/* The classes that a model's text lists, without what follows them: "A", "B k=v". */
+static void add_listed(struct arena *arena, const char *text, struct class_names *names) {
   static const char start[] = "architectures[] = {";
   const char *at = strstr(text, start);
-  if (at == NULL) return NULL;
+  if (at == NULL) return;
   at += sizeof start - 1;
-  return arena_copy(arena, at, strcspn(at, "}"));
+  while ((at += strcspn(at, "\"}"))[0] == '"') {
+    const size_t length = strcspn(++at, "\"");
+    if (at[length] == '\0') return;
+    ARENA_PUSH(arena, *names, arena_copy(arena, at, strcspn(at, " \"")));
+    at += length + 1;
+  }
 }
 
 static void refuse(const struct options *options, const struct sources *sources, const struct family *family,
                    struct diagnostics *diags) {
+  struct class_names names = {0};
   struct text known = text_in(options->arena);
+  size_t length;
   diag_error(diags, (struct location){.file = family->config}, "no model here is of '%s'", family->architecture);
   for (int i = 0; i < sources->count; i++) {
-    size_t length;
     const char *text = read_bytes(options->arena, sources->items[i], &length);
-    const char *classes = text != NULL ? listed(options->arena, text) : NULL;
-    if (classes == NULL) continue;
-    text_puts(&known, known.length > 0 ? ", " : "");
-    for (; *classes != '\0'; classes++)
-      if (*classes != '"' && *classes != '\n') text_add(&known, classes, 1);
+    if (text != NULL) add_listed(options->arena, text, &names);
   }
-  if (known.length > 0)
+  const char *similar = nearest_word(family->architecture, names.items, names.count);
+  if (similar != NULL) diag_help(diags, "did you mean '%s'?", similar);
+  for (int i = 0; i < names.count; i++) text_printf(&known, "%s%s", i > 0 ? ", " : "", names.items[i]);
+  if (similar == NULL && names.count > 0)
     diag_help(diags, "there are models of %s; docs/models.md says how to write one", text_string(&known));
 }
 
@@ -142,11 +151,10 @@ static void add_input(struct text *out, const struct sample_tensor *input) {
 /* What the model says of its inputs: the longest sequence, the numbers of a row, or tensors of other names. */
 static bool find_inputs(const struct options *options, struct family *family, const struct model_request *request,
                         struct diagnostics *diags) {
-  struct sample_tensors inputs;
   struct text out = text_in(options->arena);
-  if (!model_sample(options->arena, family->model, request, &inputs, diags)) return false;
-  for (int i = 0; i < inputs.count; i++) {
-    const struct sample_tensor *input = &inputs.items[i];
+  if (!model_sample(options->arena, family->model, request, &family->takes, diags)) return false;
+  for (int i = 0; i < family->takes.count; i++) {
+    const struct sample_tensor *input = &family->takes.items[i];
     if (strcmp(input->name, "tokens") == 0)
       family->positions = shape_count(input->shape);
     else if (strcmp(input->name, "features") == 0)
@@ -168,9 +176,12 @@ static bool read_file(const struct options *options, struct family *family, stru
     if (diags->errors == before) diag_error(diags, where, "there is no such file");
     return false;
   }
-  for (int i = 0; i < values->count; i++)
-    if (strcmp(values->items[i].path, "architectures.0") == 0 && json_is_string(values->items[i].value))
+  for (int i = 0; i < values->count; i++) {
+    const bool names = strcmp(values->items[i].path, "architectures.0") == 0 ||
+                       strcmp(values->items[i].path, "_class_name") == 0; /* of diffusers */
+    if (names && json_is_string(values->items[i].value))
       family->architecture = arena_string(options->arena, json_string_value(values->items[i].value));
+  }
   if (family->architecture == NULL)
     diag_error(diags, where, "it does not say of which class the model is: 'architectures' is missing");
   return family->architecture != NULL;

@@ -5,6 +5,7 @@
 #include "gen/base/diag.h"
 #include "gen/commands/cli/options.h"
 #include "gen/model/model.h"
+#include "gen/model/sample.h"
 
 struct family {
   const char *config;       /* the config.json */
@@ -14,8 +15,9 @@ struct family {
   const char *settings;        /* "KEY=VALUE ..." of the config that make it that class */
   struct config_value *values; /* of the model's config */
   int n_values;
-  int64_t positions;  /* of a sequence, at most; 0: it has no limit, or is not of tokens */
-  int64_t features;   /* of a row, for a model of rows; 0: of tokens */
+  int64_t positions;           /* of a sequence, at most; 0: it has no limit, or is not of tokens */
+  int64_t features;            /* of a row, for a model of rows; 0: of tokens */
+  struct sample_tensors takes; /* what the model says that it takes; none: it does not say */
   const char *inputs; /* data.inputs of tensors that transformers names, as YAML; NULL: the model takes others */
 };
 

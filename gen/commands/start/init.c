@@ -18,6 +18,7 @@
 #include "gen/model/fields.h"
 #include "gen/plan/report/report.h"
 #include "gen/spec/override.h"
+#include "runtime/base/terminal.h"
 
 struct init {
   const struct options *options;
@@ -62,7 +63,8 @@ static bool find_source(struct init *init) {
   if (what == NULL) what = dialog_word(&init->dialog, "Model", names, NULL);
   if (what == NULL)
     return fail(init, "no model is named", "give --model NAME, a model in C, or a folder of Hugging Face");
-  init->is_published = is_folder(what) || has_ending(what, ".json");
+  const bool is_name = options->argument == NULL && family_source(options, what) != NULL; /* not a folder called so */
+  init->is_published = !is_name && (is_folder(what) || has_ending(what, ".json"));
   if (init->is_published) {
     if (!family_read(options, what, &init->family, &init->diags)) return false;
     init->folder = is_folder(what) ? what : folder_of(arena, what);
@@ -71,8 +73,11 @@ static bool find_source(struct init *init) {
   } else {
     init->source = has_ending(what, ".c") ? what : family_source(options, what);
     if (init->source == NULL)
-      return fail(init, arena_printf(arena, "there is no model '%s'", what),
-                  arena_printf(arena, "the models are%s; a file of your own ends with .c", names));
+      return fail(
+          init,
+          arena_printf(
+              arena, strchr(what, '/') != NULL ? "there is no folder of a model '%s'" : "there is no model '%s'", what),
+          arena_printf(arena, "the models are%s; a file of your own ends with .c", names));
     init->model = model_parse(arena, init->source, &init->diags);
   }
   init->name = without_ending(arena, name_in_folder(init->source), ".c");
@@ -167,16 +172,13 @@ static bool add_weights(struct init *init) {
   if (init->folder == NULL) return true;
   if (has_file(init, "tokenizer.json"))
     init->tokenizer = arena_printf(init->options->arena, "%s/tokenizer.json", init->folder);
-  static const char *const names[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-                                      "pytorch_model.bin.index.json"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (has_file(init, names[i])) {
-      dialog_set(&init->dialog, "model.weights", quoted(init, init->folder));
-      const char *map = tensors_map(init->folder);
-      if (map != NULL) dialog_set(&init->dialog, "model.weights_map", map);
-      return true;
-    }
-  fprintf(stderr, "accel-gen init: %s has no weights; the model starts from its initialization\n", init->folder);
+  if (tensors_are_in(init->folder)) {
+    dialog_set(&init->dialog, "model.weights", quoted(init, init->folder));
+    const char *map = tensors_map(init->folder);
+    if (map != NULL) dialog_set(&init->dialog, "model.weights_map", map);
+    return true;
+  }
+  rt_print(stderr, "accel-gen init: %s has no weights; the model starts from its initialization\n", init->folder);
   return true;
 }
 
@@ -190,7 +192,7 @@ static bool add_inputs(struct init *init, const struct samples *samples) {
   if (strcmp(samples->format, "npz") != 0)
     return fail(init, "this model reads tensors of names of its own",
                 "give it --data FILE.npz with an array for each, or --set 'data.inputs={NAME: {shape: [3, 8]}}'");
-  if (!samples_inputs(init->options->arena, init->options->data, init->model, &inputs, &problem))
+  if (!samples_inputs(init->options->arena, init->options->data, init->model, &init->family.takes, &inputs, &problem))
     return fail(init, problem.what, problem.help);
   dialog_set(&init->dialog, "data.inputs", inputs);
   return true;
@@ -227,8 +229,8 @@ static const char *tell_tokens(struct init *init, const char *path, const struct
     how = arena_printf(arena, " --chat %s", shell_word(arena, init->folder));
   else if (init->tokenizer != NULL)
     how = arena_printf(arena, " --tokenizer %s", shell_word(arena, init->tokenizer));
-  fprintf(stderr, "accel-gen init: before training, write its tokens: accel-gen data %s -o %s%s%s\n",
-          shell_word(arena, path), shell_word(arena, tokens), how, samples->texts ? " --text-field text" : "");
+  rt_print(stderr, "accel-gen init: before training, write its tokens: accel-gen data %s -o %s%s%s\n",
+           shell_word(arena, path), shell_word(arena, tokens), how, samples->texts ? " --text-field text" : "");
   return tokens;
 }
 
@@ -251,6 +253,15 @@ static bool add_masking(struct init *init) {
   return true;
 }
 
+/* In a file of its own, or as a key of the tokenizer's. */
+static bool has_template(const struct init *init) {
+  size_t length;
+  const char *path = arena_printf(init->options->arena, "%s/tokenizer_config.json", init->folder);
+  const char *text = read_bytes(init->options->arena, path, &length);
+  return has_file(init, "chat_template.jinja") || has_file(init, "chat_template.json") ||
+         (text != NULL && strstr(text, "\"chat_template\"") != NULL);
+}
+
 static bool add_data(struct init *init) {
   struct arena *arena = init->options->arena;
   const char *path = init->options->data;
@@ -265,6 +276,10 @@ static bool add_data(struct init *init) {
   if (samples.chats && init->tokenizer == NULL)
     return fail(init, "chats need a tokenizer and a chat template, and this model has none",
                 "give the folder of a chat model, with tokenizer.json");
+  if (samples.chats && !has_template(init))
+    return fail(init, arena_printf(arena, "%s has no chat template for the messages", init->folder),
+                "give the folder of a chat model, or write the tokens first: accel-gen data CHATS -o FILE.tok --chat "
+                "FOLDER --chat-template FILE");
   if ((init->tokenizer != NULL || samples.texts) && strcmp(samples.format, "bytes") == 0) {
     path = tell_tokens(init, path, &samples);
     samples.format = "tokens";
@@ -348,7 +363,8 @@ static bool check_weights(struct init *init, const struct program *program) {
   if (job->model.weights == NULL) return true;
   if (!tensors_compare(program, &heads, &table, &init->diags) || !tensors_check(program, &table, &init->diags))
     return false;
-  fprintf(stderr, "accel-gen init: the tensors of %s: %s\n", job->model.weights, tensors_summary(arena, &table));
+  if (!init->options->quiet)
+    rt_print(stderr, "accel-gen init: the tensors of %s: %s\n", job->model.weights, tensors_summary(arena, &table));
   const char **patterns = tensors_ignorable(arena, &table, &count);
   if (count == 0) return true;
   text_puts(&list, "[");
@@ -371,8 +387,9 @@ static int write_job(struct init *init) {
   inputs_add(&inputs, "the model", init->source);
   inputs_add(&inputs, "the data", init->options->data);
   if (!write_file(&inputs, init->output, out.bytes, out.length)) return STATUS_CANNOT;
-  fprintf(stderr, "%s: %s; accel-gen build %s -o trainer compiles its program\n", init->output, report_summary(program),
-          shell_word(arena, init->output));
+  if (!init->options->quiet)
+    rt_print(stderr, "%s: %s; accel-gen build %s -o trainer compiles its program\n", init->output,
+             report_summary(program), shell_word(arena, init->output));
   return STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "gen/base/text.h"
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/process.h"
+#include "runtime/base/terminal.h"
 
 /* Numbers that look random, the same everywhere (the minimal standard generator of Park and Miller). */
 static void draw_prompt(int *prompt, int vocabulary) {
@@ -67,7 +68,7 @@ static bool compute_in(const struct options *options, const char *folder, const 
   if (!build(options, file, program) || !run(arena, program, weights, prompt, output)) return false;
   logits->values = (const float *)(const void *)read_bytes(arena, output, &size);
   if (logits->values != NULL && size == (size_t)logits->count * sizeof(float)) return true;
-  fprintf(stderr, "accel-gen model: the program wrote no logits of %d tokens\n", logits->count);
+  rt_print(stderr, "accel-gen model: the program wrote no logits of %d tokens\n", logits->count);
   return false;
 }
 

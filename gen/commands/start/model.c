@@ -1,7 +1,6 @@
 /* accel-gen model check FILE or FOLDER: a model without a job. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gen/base/path.h"
 #include "gen/base/text.h"
@@ -14,6 +13,7 @@
 #include "gen/commands/start/tensors.h"
 #include "gen/model/model.h"
 #include "gen/plan/report/inventory.h"
+#include "runtime/base/terminal.h"
 
 /* What is checked. */
 struct subject {
@@ -107,14 +107,8 @@ static bool knows_sizes(struct compilation *compilation, const struct subject *s
 
 /* ---- A folder ---- */
 
-static bool has_file(const struct options *options, const char *folder, const char *name) {
-  return access(arena_printf(options->arena, "%s/%s", folder, name), R_OK) == 0;
-}
-
 /* Finds the model of a folder, or takes a file in C. */
 static bool find_subject(const struct options *options, struct subject *subject, struct diagnostics *diags) {
-  static const char *const names[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-                                      "pytorch_model.bin.index.json"};
   *subject = (struct subject){.source = options->second};
   if (!is_folder(options->second) && !has_ending(options->second, ".json")) return true;
   if (options->config != NULL) {
@@ -125,8 +119,7 @@ static bool find_subject(const struct options *options, struct subject *subject,
   if (!family_read(options, options->second, &subject->family, diags)) return false;
   subject->source = subject->family.source;
   subject->folder = is_folder(options->second) ? options->second : folder_of(options->arena, options->second);
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    subject->has_weights |= has_file(options, subject->folder, names[i]);
+  subject->has_weights = tensors_are_in(subject->folder);
   return true;
 }
 
@@ -185,9 +178,9 @@ static void print_all(const struct compilation *compilation, const struct subjec
           stdout);
     return;
   }
-  fputs(inventory_text(compilation->program), stdout);
-  if (subject->has_weights) printf("\n%s", tensors_text(options->arena, table));
-  if (options->logits) fputs(logits_text(options->arena, logits), stdout);
+  rt_print_text(stdout, inventory_text(compilation->program));
+  if (subject->has_weights) rt_print(stdout, "\n%s", tensors_text(options->arena, table));
+  if (options->logits) rt_print_text(stdout, logits_text(options->arena, logits));
 }
 
 static bool compare(struct compilation *compilation, struct tensor_table *table) {
@@ -195,10 +188,10 @@ static bool compare(struct compilation *compilation, struct tensor_table *table)
   return tensors_compare(compilation->program, &heads, table, &compilation->diags);
 }
 
-bool model_fits_folder(const struct options *options, const char *folder) {
+bool model_fits_folder(const struct options *options, const char *folder, struct tensor_table *table) {
   struct options own = *options;
   struct subject subject = {0};
-  struct tensor_table table = {0};
+  *table = (struct tensor_table){0};
   own.argument = "--config";
   own.second = folder;
   struct compilation compilation = {
@@ -206,8 +199,8 @@ bool model_fits_folder(const struct options *options, const char *folder) {
   bool fits = check(&compilation, &subject) == STATUS_OK;
   if (fits && !subject.has_weights)
     diag_error(&compilation.diags, (struct location){.file = folder}, "the folder has no weights");
-  fits = fits && subject.has_weights && compare(&compilation, &table) &&
-         tensors_check(compilation.program, &table, &compilation.diags);
+  fits = fits && subject.has_weights && compare(&compilation, table) &&
+         tensors_check(compilation.program, table, &compilation.diags);
   if (compilation.diags.count > 0) diag_print(&compilation.diags, stderr, options->colour);
   return fits;
 }

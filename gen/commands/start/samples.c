@@ -53,8 +53,11 @@ bool samples_look(struct arena *arena, const char *path, struct samples *samples
   return good;
 }
 
-static void add_input(struct text *out, const char *name, const struct npy *array) {
-  text_printf(out, "%s%s: {dtype: %s", out->length > 1 ? ", " : "", name, array->type < NPY_F4 ? "int32" : "float32");
+static void add_input(struct text *out, const char *name, const struct npy *array, const struct sample_tensors *known) {
+  bool whole = array->type < NPY_F4;
+  for (int i = 0; i < known->count; i++)
+    if (strcmp(known->items[i].name, name) == 0) whole = known->items[i].whole;
+  text_printf(out, "%s%s: {dtype: %s", out->length > 1 ? ", " : "", name, whole ? "int32" : "float32");
   for (int i = 1; i < array->rank; i++)
     text_printf(out, "%s%lld", i > 1 ? ", " : ", shape: [", (long long)array->shape[i]);
   text_puts(out, array->rank > 1 ? "]}" : "}");
@@ -62,20 +65,20 @@ static void add_input(struct text *out, const char *name, const struct npy *arra
 
 /* Adds the entries NAME.npy whose name a parameter of the model has. */
 static bool add_arrays(struct arena *arena, struct text *out, const char *path, const struct zip *zip,
-                       const struct tree *model, struct problem *problem) {
+                       const struct tree *model, const struct sample_tensors *known, struct problem *problem) {
   for (int i = 0; i < zip->count; i++) {
     const struct zip_entry *entry = &zip->entries[i];
     const char *name = without_ending(arena, arena_copy(arena, (const char *)entry->name, entry->length), ".npy");
     struct npy array;
     if (name == NULL || !model_takes(model, "model", name)) continue;
     if (!rt_npy_find(&array, path, entry->bytes, entry->size, problem)) return false;
-    add_input(out, name, &array);
+    add_input(out, name, &array, known);
   }
   return true;
 }
 
-bool samples_inputs(struct arena *arena, const char *path, const struct tree *model, const char **inputs,
-                    struct problem *problem) {
+bool samples_inputs(struct arena *arena, const char *path, const struct tree *model, const struct sample_tensors *known,
+                    const char **inputs, struct problem *problem) {
   struct mapping mapping;
   struct zip zip;
   struct text out = text_in(arena);
@@ -83,7 +86,7 @@ bool samples_inputs(struct arena *arena, const char *path, const struct tree *mo
   bool read = rt_zip_read(&zip, path, mapping.bytes, mapping.size, problem);
   text_puts(&out, "{");
   if (read) {
-    read = add_arrays(arena, &out, path, &zip, model, problem);
+    read = add_arrays(arena, &out, path, &zip, model, known, problem);
     rt_zip_free(&zip);
   }
   rt_unmap(&mapping);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "gen/base/arena.h"
-#include "gen/model/model.h"
+#include "gen/model/sample.h"
 #include "runtime/base/problem.h"
 
 struct samples {
@@ -20,9 +20,10 @@ struct samples {
 /* Looks at a file. False, and why in errno, where it cannot be read. */
 bool samples_look(struct arena *arena, const char *path, struct samples *samples);
 
-/* Of a .npz: the arrays that are inputs of the model, as data.inputs in YAML's flow form, with the shape of a sample
- * and int32 where an array is of integers. False with a problem where it cannot be read, or has none of them. */
-bool samples_inputs(struct arena *arena, const char *path, const struct tree *model, const char **inputs,
-                    struct problem *problem);
+/* Of a .npz: the arrays that are inputs of the model, as data.inputs in YAML's flow form, with the shape of a sample.
+ * An input that is among `known` has the type that it has there; others are int32 where an array is of integers. False
+ * with a problem where it cannot be read, or has none of them. */
+bool samples_inputs(struct arena *arena, const char *path, const struct tree *model, const struct sample_tensors *known,
+                    const char **inputs, struct problem *problem);
 
 #endif

@@ -50,13 +50,27 @@ static struct accel_program runtime_program(struct arena *arena, const struct pr
 /* ---- Names of other times ---- */
 
 const char *tensors_map(const char *path) {
+  static const struct {
+    const char *ending, *map;
+  } old[] = {
+      {".gamma", "[{from: \"*.gamma\", to: \"*.weight\"}, {from: \"*.beta\", to: \"*.bias\"}]"}, /* TensorFlow's */
+      {"mid_block.attentions.0.proj_attn.weight", /* of diffusers, before it had one class of attention */
+       "[{from: \"*.query.*\", to: \"*.to_q.*\"}, {from: \"*.key.*\", to: \"*.to_k.*\"}, "
+       "{from: \"*.value.*\", to: \"*.to_v.*\"}, {from: \"*.proj_attn.*\", to: \"*.to_out.0.*\"}]"}};
   struct shards shards;
   struct problem unread; /* what is wrong with the file is reported when its tensors are compared */
-  bool old = false;
+  const char *map = NULL;
   if (!rt_shards_open(&shards, path, "", &unread)) return NULL;
-  for (int i = 0; i < shards.n_tensors && !old; i++) old = has_ending(shards.by_name[i]->name, ".gamma");
+  for (int i = 0; i < shards.n_tensors && map == NULL; i++)
+    for (size_t k = 0; k < sizeof old / sizeof *old; k++)
+      if (has_ending(shards.by_name[i]->name, old[k].ending)) map = old[k].map;
   rt_shards_close(&shards);
-  return old ? "[{from: \"*.gamma\", to: \"*.weight\"}, {from: \"*.beta\", to: \"*.bias\"}]" : NULL;
+  return map;
+}
+
+bool tensors_are_in(const char *folder) {
+  char path[4096];
+  return rt_shards_of_folder(folder, path, sizeof path);
 }
 
 /* ---- Comparing ---- */

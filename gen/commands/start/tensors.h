@@ -35,8 +35,11 @@ struct tensor_table {
   int states[TENSOR_STATES]; /* how many rows are in each */
 };
 
-/* The value of model.weights_map for the published weights at `path` where norms have the names of TensorFlow, which
- * transformers renames, too; NULL: they need none, or cannot be read. */
+/* Whether a folder has weights that a trainer reads. */
+bool tensors_are_in(const char *folder);
+
+/* The value of model.weights_map for the published weights at `path` where tensors have names of other times, which
+ * transformers and diffusers rename, too; NULL: they need none, or cannot be read. */
 const char *tensors_map(const char *path);
 
 /* Compares the program's parameters with the files that its job starts from, by their headers. `heads` are the model's

@@ -14,6 +14,8 @@
 #include "gen/commands/cli/files.h"
 #include "gen/commands/launch/launch.h"
 #include "gen/commands/test/trial.h"
+#include "runtime/base/terminal.h"
+#include "runtime/weights/shards.h"
 
 enum { STEPS = 6, SAVED = 3 }; /* as share/test/job.yaml has them */
 
@@ -27,7 +29,7 @@ static bool report(struct trial *trial, const char *name, bool good, const char 
   va_list args;
   if (trial_signal() != 0) return false;
   va_start(args, format);
-  printf("  %-12s %-7s %s\n", name, good ? "ok" : "FAILED", arena_vprintf(trial->arena, format, args));
+  rt_print(stdout, "  %-12s %-7s %s\n", name, good ? "ok" : "FAILED", arena_vprintf(trial->arena, format, args));
   va_end(args);
   if (good)
     trial->passed++;
@@ -123,6 +125,12 @@ static void losses(struct trial *trial) {
          most, allowed);
 }
 
+/* Of the file of weights that a run has left; NULL: it has left none. */
+static const char *model_digest(struct arena *arena, const char *folder) {
+  char path[4096];
+  return rt_shards_of_folder(folder, path, sizeof path) ? file_digest(arena, path) : NULL;
+}
+
 static void resume(struct trial *trial) {
   struct words command = launch(trial, "--resume run/checkpoints/checkpoint_0 --project-dir resumed");
   double got[STEPS], expected[STEPS];
@@ -138,8 +146,7 @@ static void resume(struct trial *trial) {
   struct words compare =
       trial_self(trial, "checkpoint diff run/checkpoints/checkpoint_1 resumed/checkpoints/checkpoint_0");
   bool same = trial_run(trial, "compare", &compare);
-  const char *own = file_digest(trial->arena, "run/model.safetensors");
-  const char *its = file_digest(trial->arena, "resumed/model.safetensors");
+  const char *own = model_digest(trial->arena, "run"), *its = model_digest(trial->arena, "resumed");
   same = same && own != NULL && its != NULL && strcmp(own, its) == 0;
   report(trial, "resume", same && equal, "steps %d to %d from the checkpoint of step %d: %s", SAVED + 1, STEPS, SAVED,
          same && equal ? "losses, weights and states of the optimizer have the same bits"
@@ -191,8 +198,9 @@ static bool choose_ranks(struct trial *trial) {
   if (trial->ranks == 0 && slurm) trial->ranks = number_of("SLURM_NTASKS");
   if (trial->ranks == 0) trial->ranks = trial->nodes * (trial->gpu ? count_gpus(trial->arena) : 2);
   if (trial->ranks % trial->nodes == 0) return true;
-  fprintf(stderr, "accel-gen: %d machines have equal numbers of ranks, which %d do not make; give --ranks a multiple\n",
-          trial->nodes, trial->ranks);
+  rt_print(stderr,
+           "accel-gen: %d machines have equal numbers of ranks, which %d do not make; give --ranks a multiple\n",
+           trial->nodes, trial->ranks);
   return false;
 }
 
@@ -214,16 +222,16 @@ static const char *own_path(struct arena *arena) {
 
 static int run_in_folder(struct trial *trial) {
   time_t begin = time(NULL);
-  printf("accel-gen test: %d rank%s on %d machine%s, %s\n", trial->ranks, trial->ranks == 1 ? "" : "s", trial->nodes,
-         trial->nodes == 1 ? "" : "s", trial->gpu ? "cuda" : "cpu");
+  rt_print(stdout, "accel-gen test: %d rank%s on %d machine%s, %s\n", trial->ranks, trial->ranks == 1 ? "" : "s",
+           trial->nodes, trial->nodes == 1 ? "" : "s", trial->gpu ? "cuda" : "cpu");
   if (!trial_write(trial)) return STATUS_CANNOT;
   run_all(trial);
   if (trial_signal() != 0) return 128 + trial_signal();
   if (trial->failed == 0)
-    printf("all %d checks passed in %ld s\n", trial->passed, (long)(time(NULL) - begin));
+    rt_print(stdout, "all %d checks passed in %ld s\n", trial->passed, (long)(time(NULL) - begin));
   else
-    printf("%d of %d checks failed; `accel-gen env` prints what the machine has\n", trial->failed,
-           trial->failed + trial->passed);
+    rt_print(stdout, "%d of %d checks failed; `accel-gen env` prints what the machine has\n", trial->failed,
+             trial->failed + trial->passed);
   return trial->failed == 0 ? STATUS_OK : STATUS_CANNOT;
 }
 

@@ -15,6 +15,7 @@
 #include "gen/base/file.h"
 #include "gen/commands/cli/files.h"
 #include "gen/commands/launch/launch.h"
+#include "runtime/base/terminal.h"
 
 /* ---- Files ---- */
 
@@ -142,5 +143,5 @@ void trial_print_log(const struct trial *trial) {
   for (int lines = 0; begin > text && lines <= LINES; begin--) lines += begin[-1] == '\n' && begin < text + length;
   if (begin > text) begin++;
   for (const char *at = begin; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n')
-    printf("    | %.*s\n", (int)strcspn(at, "\n"), at);
+    rt_print(stdout, "    | %.*s\n", (int)strcspn(at, "\n"), at);
 }

@@ -25,6 +25,10 @@
 #include "gen/program/parts.h"
 #include "gen/program/target.h"
 #include "gen/tuning/tuning.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/digits.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/terminal.h"
 
 enum { SKIPPED = 2, LEAST_STEPS = 5, MOST_STEPS = 100 };
 
@@ -59,6 +63,10 @@ struct tune {
       *candidates; /* by the number of the variant that each choice takes; the last one: the fastest variants */
   int n_candidates;
   int steps, runs_per_round; /* of a run; of a program */
+  struct progress progress;
+  double began;     /* when the first run did */
+  int runs_done;    /* of all programs */
+  bool has_fastest; /* the last candidate is there */
   struct {
     struct samples *items;
     int count, capacity;
@@ -105,7 +113,9 @@ static int make_candidate(struct tune *tune, int number, const struct tuning *tu
   candidate->program = arena_printf(tune->arena, "%s/program%d", tune->folder, number);
   if (!write_file(&tune->own, source, text, strlen(text))) return STATUS_CANNOT;
   const struct processor *processor = processor_of(compilation->job);
-  return compiler_run(tune->options, processor, NULL, false, source, candidate->program) ? STATUS_OK : STATUS_CANNOT;
+  const char *what = arena_printf(tune->arena, "compiles program %d", number + 1);
+  return compiler_run(tune->options, processor, NULL, false, source, candidate->program, what) ? STATUS_OK
+                                                                                               : STATUS_CANNOT;
 }
 
 static int count_candidates(const struct program *program) {
@@ -138,7 +148,7 @@ static bool run(const struct tune *tune, const struct candidate *candidate, int 
   const char *trace = arena_printf(tune->arena, "%s/profile_0.json", tune->folder);
   remove(trace);
   if (process_read(&command) != NULL && profile_read(tune->arena, trace, profile)) return true;
-  fprintf(stderr, "accel-gen: the trainer that was to be measured did not run\n");
+  rt_print(stderr, "accel-gen: the trainer that was to be measured did not run\n");
   return false;
 }
 
@@ -209,11 +219,26 @@ static int runs_of(const struct tune *tune) {
   return tune->options->rounds * tune->runs_per_round;
 }
 
+/* What is measured now, and how long the rest takes. The last program is made of what the others say. */
+static void show_run(struct tune *tune, int number) {
+  const int programs = tune->n_candidates + (tune->n_candidates > 1 && !tune->has_fastest);
+  const int all = programs * runs_of(tune), done = tune->runs_done;
+  char left[48] = "";
+  if (!rt_progress_is_due(&tune->progress)) return;
+  if (done > 0) rt_duration(left, 32, (rt_now() - tune->began) / done * (all - done));
+  if (done > 0) strcat(left, " left");
+  const char *what =
+      arena_printf(tune->arena, "run %d of %d, of program %d of %d", done + 1, all, number + 1, programs);
+  rt_progress_show(&tune->progress, (const char *const[]){what, left}, 2);
+}
+
 static bool measure_candidate(struct tune *tune, int number, int round) {
   struct step_profile profile;
+  show_run(tune, number);
+  tune->runs_done++;
   if (tune->options->verbose)
-    fprintf(stderr, "run %d of %d, program %d of %d, %d steps\n", round + 1, runs_of(tune), number + 1,
-            tune->n_candidates, tune->steps);
+    rt_print(stderr, "run %d of %d, program %d of %d, %d steps\n", round + 1, runs_of(tune), number + 1,
+             tune->n_candidates, tune->steps);
   if (!run(tune, &tune->candidates[number], tune->steps, &profile)) return false;
   add_run(tune, &tune->candidates[number], &profile);
   return true;
@@ -221,6 +246,8 @@ static bool measure_candidate(struct tune *tune, int number, int round) {
 
 static bool measure(struct tune *tune) {
   struct step_profile profile;
+  tune->progress = rt_progress_begin(tune->options->quiet ? NULL : stderr, "measures", 0, 0);
+  tune->began = rt_now();
   if (!run(tune, &tune->candidates[0], LEAST_STEPS, &profile)) return false;
   double wanted = seconds_of_run / profile.step;
   tune->steps = wanted < LEAST_STEPS ? LEAST_STEPS : wanted > MOST_STEPS ? MOST_STEPS : (int)wanted;
@@ -252,6 +279,7 @@ static int measure_fastest(struct tune *tune) {
   for (int i = 0; i < tune->samples.count; i++) tune->samples.items[i].chosen_by = tune->samples.items[i].seconds.count;
   int status = make_candidate(tune, tune->n_candidates, table);
   if (status != STATUS_OK) return status;
+  tune->has_fastest = true;
   tune->n_candidates++;
   for (int round = 0; round < runs_of(tune); round++)
     if (!measure_candidate(tune, tune->n_candidates - 1, round)) return STATUS_CANNOT;
@@ -318,6 +346,7 @@ static int tune_job(struct tune *tune, const char *file) {
   int status = make_variants(tune);
   if (status == STATUS_OK && !measure(tune)) status = STATUS_CANNOT;
   if (status == STATUS_OK) status = measure_fastest(tune);
+  rt_terminal_clear();
   return status == STATUS_OK ? finish(tune, file) : status;
 }
 
@@ -337,7 +366,7 @@ int command_tune(const struct options *options) {
   bool here = target_of(first.job)->is_host;
   const char *file = options->output != NULL || !here ? options->output : tuning_path(arena, &machine);
   if (file == NULL || strcmp(file, "-") == 0) {
-    fprintf(stderr, "accel-gen: name the table's file: -o FILE\n");
+    rt_print(stderr, "accel-gen: name the table's file: -o FILE\n");
     return STATUS_BAD_JOB;
   }
   struct inputs inputs = inputs_in(arena);
@@ -346,7 +375,7 @@ int command_tune(const struct options *options) {
   if (!inputs_spare(&inputs, file)) return STATUS_CANNOT; /* before minutes of measuring */
   if (!here) return tune_gemms(options, file);
   if (options->measured != NULL) {
-    fprintf(stderr, "accel-gen: --measured is of programs for GPUs\n");
+    rt_print(stderr, "accel-gen: --measured is of programs for GPUs\n");
     return STATUS_BAD_JOB;
   }
   tune.threads = first.job->devices.threads > 0 ? first.job->devices.threads : machine.cores;

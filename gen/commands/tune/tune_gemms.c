@@ -12,6 +12,7 @@
 #include "gen/commands/tune/tune.h"
 #include "gen/program/library.h"
 #include "gen/spec/source.h"
+#include "runtime/base/terminal.h"
 
 /* ---- Measuring ---- */
 
@@ -28,8 +29,8 @@ static const char *measure(const struct options *options, const char *folder) {
   const char *program = arena_printf(arena, "%s/trainer", folder), *file = arena_printf(arena, "%s/measured", folder);
   struct words command = words_in(arena);
   if (!is_there(needs_of(options).target)) {
-    fprintf(stderr, "accel-gen: no GPU to measure on: run the trainer where one is, with ACCEL_MEASURE=FILE in its "
-                    "environment and --steps 1, then accel-gen tune JOB --measured FILE -o TABLE\n");
+    rt_print(stderr, "accel-gen: no GPU to measure on: run the trainer where one is, with ACCEL_MEASURE=FILE in its "
+                     "environment and --steps 1, then accel-gen tune JOB --measured FILE -o TABLE\n");
     return NULL;
   }
   if (!bundle_build(options, arena_printf(arena, "%s/bundle", folder), program)) return NULL;
@@ -40,7 +41,7 @@ static const char *measure(const struct options *options, const char *folder) {
   bool good = process_read(&command) != NULL;
   unsetenv("ACCEL_MEASURE");
   if (good) return file;
-  fprintf(stderr, "accel-gen: the trainer that was to be measured did not run\n");
+  rt_print(stderr, "accel-gen: the trainer that was to be measured did not run\n");
   return NULL;
 }
 

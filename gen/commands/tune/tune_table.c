@@ -6,6 +6,7 @@
 #include "gen/commands/tune/tune.h"
 #include "gen/plan/kernels/predict.h"
 #include "gen/program/choose.h"
+#include "runtime/base/terminal.h"
 
 static bool made_alike(const struct tuning *a, const struct tuning *b) {
   return strcmp(a->compiler, b->compiler) == 0 && strcmp(a->flags, b->flags) == 0 &&
@@ -18,8 +19,8 @@ struct tuning *tune_open(const struct options *options, const char *file, struct
   if (read_bytes(options->arena, file, &length) == NULL) return fresh;
   struct tuning *there = tuning_read(options->arena, file, &fresh->machine, (struct location){0}, &diags);
   if (there != NULL && made_alike(there, fresh)) return there;
-  fprintf(stderr, "accel-gen: %s was measured %s: a new table is started\n", file,
-          there != NULL ? "with another compiler, other flags or another library" : "elsewhere or by another version");
+  rt_print(stderr, "accel-gen: %s was measured %s: a new table is started\n", file,
+           there != NULL ? "with another compiler, other flags or another library" : "elsewhere or by another version");
   return fresh;
 }
 
@@ -39,7 +40,8 @@ int tune_finish(const struct compilation *compilation, struct tuning *table, con
   int status = compile_to_program(&again);
   if (again.diags.count > 0) diag_print(&again.diags, stderr, compilation->options->colour);
   if (status != STATUS_OK) return status;
-  printf("%s%s%s: %d entries\n", choices_text(again.program), prediction_text(again.program), file,
-         table->entries.count);
+  if (!compilation->options->quiet)
+    rt_print(stdout, "%s%s%s: %d entries\n", choices_text(again.program), prediction_text(again.program), file,
+             table->entries.count);
   return STATUS_OK;
 }
