@@ -70,6 +70,7 @@ done <<END
 zstd zstd.h -lzstd
 archive archive.h,archive_entry.h -larchive
 pictures png.h,jpeglib.h -lpng -ljpeg
+server microhttpd.h -lmicrohttpd
 END
 mv "$out/missing.new" "$out/missing"
 mv "$out/optional.libs.new" "$out/optional.libs"

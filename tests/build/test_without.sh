@@ -43,15 +43,17 @@ check 'the programs are the same' sh -c "'$tree/build/accel-gen' examples/jobs/g
 check 'it knows no other part' sh -c '! WITHOUT=tokenizer sh tools/configure.sh build/config'
 check 'the choice is kept' sh -c 'sh tools/configure.sh build/config && grep -qx statements build/config/without'
 WITHOUT='' sh tools/configure.sh build/config
-printf '%s\n' zstd archive pictures >build/config/missing # as without their headers
+printf '%s\n' zstd archive pictures server >build/config/missing # as without their headers
 : >build/config/optional.libs
 printf '\050\265\057\375 ' >text.zst
-check 'it is built without zstd, archives and images' ninja build/accel-gen
+check 'it is built without zstd, archives, images and a server' ninja build/accel-gen
 check 'then it says what to install' refuses 'install libzstd-dev' data text.zst -o text.tok
 mkdir -p images/a && printf '\211PNG\r\n\032\n' >images/a/1.png
 tar -cf shard.tar kernel.ptx
 check 'and for archives' refuses 'install libarchive-dev' data shard.tar -o text.tok
 check 'and for images' refuses 'install libpng-dev and libjpeg-dev' data images -o images.npy
+mkdir run && echo '{"step": 1, "loss": 1}' >run/metrics.jsonl
+check 'and for a server' refuses 'install libmicrohttpd-dev' report run --serve
 sh tools/configure.sh build/config
 check 'it is built with them again' sh -c 'ninja build/accel-gen && build/accel-gen audit kernel.ptx | grep -q ptx-branches'
 if [ ! -s build/config/missing ]; then check 'it reads zstd again' refuses 'within its compressed data' data text.zst -o text.tok; fi

@@ -1,6 +1,8 @@
 """The page of `accel-gen report` in headless Chromium: what its script draws is what the command drew, its switches move the curves where the
 numbers say, nothing is wider than the window, and the colours are those of the light and of the dark. Skipped without Chromium. TAP."""
 
+import http.client
+import http.server
 import json
 import math
 import pathlib
@@ -8,6 +10,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 import numpy as np
 from PIL import Image
@@ -15,7 +19,7 @@ from PIL import Image
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[1] / "build")]
 
 from report_page import Page, palettes  # noqa: E402
-from tap import GENERATOR, finish, report  # noqa: E402
+from tap import GENERATOR, TREE, finish, report  # noqa: E402
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DARK = "--blink-settings=preferredColorScheme=0"
@@ -43,8 +47,13 @@ document.body.append(made);
 """
 
 
+def is_without_server():
+    missing = TREE / "build/config/missing"
+    return missing.exists() and "server" in missing.read_text().split()
+
+
 def chromium(folder, page, *flags):
-    done = subprocess.run([BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={folder}/browser", *flags, page.as_uri()],
+    done = subprocess.run([BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={folder}/browser", *flags, page if isinstance(page, str) else page.as_uri()],
                           capture_output=True, text=True, timeout=120, check=False)
     return done.stdout
 
@@ -131,6 +140,71 @@ def check_pictures(folder, page):
         report(f"{width} pixels, {scheme}: the page has its colours", wrong)
 
 
+# ---- A page that is served ----
+
+CHOOSE = """
+const chosen = document.getElementById('controls').elements;
+chosen.log.checked = true;
+chosen.smoothing.value = 0.5;
+chosen.run[1].checked = false;
+document.querySelector('[aria-labelledby=numbers] details').open = true;
+"""
+TELL = """
+const kept = document.getElementById('controls').elements;
+document.body.dataset.kept = [kept.log.checked, kept.smoothing.value, kept.by.value, kept.run[0].checked, kept.run[1].checked, kept.x.value,
+  document.querySelector('[aria-labelledby=numbers] details').open, document.querySelectorAll('details[open]').length].join(' ');
+"""
+
+
+class Between(http.server.BaseHTTPRequestHandler):
+    """Hands on what the server says: to the first page adds a reader who chooses, to later ones one who tells; before the first state the run grows."""
+
+    def do_GET(self):
+        server, asked = self.server, self.server.asked
+        asked.append(self.path)
+        if self.path == "/state" and asked.count("/state") == 1:
+            server.grow()
+        if self.path == "/state":
+            time.sleep(0.5)  # the browser's clock stands still meanwhile
+        connection = http.client.HTTPConnection("127.0.0.1", server.port_behind, timeout=60)
+        connection.request("GET", self.path)
+        answer = connection.getresponse()
+        bytes_ = answer.read()
+        if self.path == "/":
+            bytes_ = bytes_.replace(b"</body>", b"<script>" + (CHOOSE if asked.count("/") == 1 else TELL).encode() + b"</script></body>")
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.headers["Content-Type"])
+        self.send_header("Content-Length", str(len(bytes_)))
+        self.end_headers()
+        self.wfile.write(bytes_)
+
+    def log_message(self, *_):
+        pass
+
+
+def check_reload(folder):
+    def grow():
+        with (folder / "first" / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps({"step": 122, "loss": 0.1, "step_ms": 250.0}) + "\n")
+
+    process = subprocess.Popen([GENERATOR, "report", folder / "first", folder / "second", "--serve", "--port", "0"], stdout=subprocess.PIPE, text=True)
+    between = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Between)
+    between.asked, between.grow = [], grow
+    between.port_behind = int(process.stdout.readline().split("/")[2].split(":")[1])
+    threading.Thread(target=between.serve_forever, daemon=True).start()
+    try:
+        text = chromium(folder, f"http://127.0.0.1:{between.server_address[1]}/", "--virtual-time-budget=15000", "--dump-dom")
+        data = Page(text, whole=False).root
+        last = json.loads(next(data.all("script", id="data")).text)["runs"][0]["last"][-1]
+        report("a page whose run has grown is loaded again", [] if last == 122 and between.asked.count("/") >= 2 else [last, between.asked])
+        kept = next(data.all("body")).attributes.get("data-kept")
+        report("with its switches as they were", [] if kept == "true 0.5 0.5 true false steps true 1" else [kept])
+    finally:
+        process.terminate()
+        process.wait(60)
+        between.shutdown()
+
+
 def main():
     if BROWSER is None:
         print("no chromium here")
@@ -140,6 +214,8 @@ def main():
         page = write_runs(folder)
         check_script(folder, page)
         check_pictures(folder, page)
+        if not is_without_server():
+            check_reload(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     finish()

@@ -175,8 +175,12 @@ static bool is_whole(const struct options *options) {
   for (int i = 0; i < 2; i++)
     if (command->needed[i] != NULL && options->n_arguments <= i && !has_all(options) && !options->grammar)
       return options_refuse(options, command->needed[i], " is missing");
-  if (command->needs_output && options->output == NULL && options->dump == NULL && options->bundle == NULL)
+  if (command->needs_output && options->output == NULL && options->dump == NULL && options->bundle == NULL &&
+      !options->serves)
     return options_refuse(options, "an output is missing: -o FILE", "");
+  if (options->serves && options->output != NULL)
+    return options_refuse(options, "--serve writes no file: give it without -o", "");
+  if (options->port >= 0 && !options->serves) return options_refuse(options, "--port is of --serve", "");
   if (options->bundle != NULL && options->output != NULL)
     return options_refuse(options, "--bundle replaces -o: give one of them", "");
   if (options->html != NULL && (options->json || options->dump != NULL || options->output != NULL))
@@ -197,6 +201,7 @@ const struct command *options_read(struct options *options, int argc, char **arg
   struct reader reader = {.options = options, .next = argv + (argc > 0)};
   options->program = "train";
   options->format = NULL;
+  options->port = -1;
   options->march = "native";
   options->network = (struct network){.latency = 20e-6, .bandwidth = 1250e6}; /* Ethernet of 10 Gbit/s */
   options->fail_on = "unproved";

@@ -82,6 +82,8 @@ struct options {
   const char *dtype;            /* --dtype of `export`: f32 (the default), f16 or q8_0 */
   int batch, sequence;          /* --batch N and --sequence N of `export`; 0: any */
   const char *job;              /* --job FILE of `report` */
+  bool serves;                  /* --serve of `report`: on 127.0.0.1, instead of -o */
+  int port;                     /* --port N of `report --serve`; 0: any that is free; -1: not given */
   const char *model, *data;     /* --model NAME and --data PATH of `init` */
   bool logits;                  /* --logits of `model`: of a random prompt, by a program that is built and run */
   bool lora;                    /* --lora of `init`: low-rank adapters are trained */

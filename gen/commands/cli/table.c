@@ -203,7 +203,8 @@ const struct command command_table[] = {
          "of the parameters' gradients, kernels of a profile, texts, the job of each and in what they differ, and "
          "where they ran. The page is whole without scripts.",
      .page = "report.md",
-     .forms = {{"report RUN... [--job JOB] -o FILE.html", "write runs as one page of HTML"}},
+     .forms = {{"report RUN... [--job JOB] -o FILE.html", "write runs as one page of HTML"},
+               {"report RUN... [--job JOB] --serve [--port N]", "show it in a browser of this machine as they go"}},
      .needed = {"the folder of a run"},
      .most = MANY,
      .needs_output = true,
@@ -383,6 +384,11 @@ const struct option option_table[] = {
     {"--job", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(job), .commands = " report ",
      .page = "report.md#memory",
      .summary = "the job of a run: its plan's memory becomes a picture of who has which bytes over a step"},
+    {"--serve", .commands = " report ", MEMBER(serves), .page = "report.md#in-a-browser",
+     .summary = "instead of -o: serve the page on 127.0.0.1, and load it again in the browser when the runs' files "
+                "change; Ctrl-C ends it"},
+    {"--port", NULL, "N", .read = value_port, .commands = " report ", .page = "report.md#in-a-browser",
+     .summary = "with --serve: the port (6060); 0 is one that is free"},
     {"--lora", .commands = " init ", MEMBER(lora), .page = "finetuning.md#low-rank-adapters",
      .summary = "train low-rank adapters of the attention's matrices, and nothing else"},
     {"--default", .commands = " config init ", MEMBER(takes_defaults),

@@ -62,14 +62,18 @@ bool value_step(struct options *options, const char *value) {
   return read_quantity(options, value, 1e-3, &options->network.step);
 }
 
-static bool read_count(struct options *options, const char *name, const char *value, int most, int *count) {
+static bool read_number(struct options *options, const char *name, const char *value, int least, int most, int *read) {
   char *end;
   long number = strtol(value, &end, 10);
-  if (end == value || *end != '\0' || number < 1 || number > most)
-    return options_refuse(options, arena_printf(options->arena, "%s is a number from 1 to %d, not ", name, most),
-                          value);
-  *count = (int)number;
+  if (end == value || *end != '\0' || number < least || number > most)
+    return options_refuse(options,
+                          arena_printf(options->arena, "%s is a number from %d to %d, not ", name, least, most), value);
+  *read = (int)number;
   return true;
+}
+
+static bool read_count(struct options *options, const char *name, const char *value, int most, int *count) {
+  return read_number(options, name, value, 1, most, count);
 }
 
 bool value_rounds(struct options *options, const char *value) {
@@ -94,6 +98,10 @@ bool value_max_length(struct options *options, const char *value) {
 
 bool value_doc_stride(struct options *options, const char *value) {
   return read_count(options, "--doc-stride", value, 1 << 20, &options->doc_stride);
+}
+
+bool value_port(struct options *options, const char *value) {
+  return read_number(options, "--port", value, 0, 65535, &options->port);
 }
 
 bool value_include(struct options *options, const char *value) {

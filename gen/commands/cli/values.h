@@ -33,6 +33,9 @@ bool value_max_length(struct options *options, const char *value);
 /* --doc-stride N */
 bool value_doc_stride(struct options *options, const char *value);
 
+/* --port N, which 0 is, too */
+bool value_port(struct options *options, const char *value);
+
 /* -I DIR */
 bool value_include(struct options *options, const char *value);
 

@@ -135,28 +135,30 @@ struct jinja_value memory_value(struct arena *arena, const struct occupancy *occ
   return value;
 }
 
-bool page_add_memory(const struct options *options, struct jinja_value page, const struct report_run *runs, int count,
-                     struct inputs *inputs) {
-  struct arena *arena = options->arena;
+bool memory_plan(const struct options *options, struct inputs *inputs, struct planned_memory *planned) {
   struct options own = *options;
-  jinja_set(arena, page, "memory", jinja_none());
+  *planned = (struct planned_memory){.job = options->job};
   if (options->job == NULL) return true;
   own.argument = options->job;
   struct compilation compilation = {
-      .options = &own, .arena = arena, .diags = diagnostics_in(arena), .kind = PROGRAM_TRAIN};
+      .options = &own, .arena = own.arena, .diags = diagnostics_in(own.arena), .kind = PROGRAM_TRAIN};
   const int status = compile_to_program(&compilation);
   if (compilation.diags.count > 0) diag_print(&compilation.diags, stderr, options->colour);
   if (status != STATUS_OK) return false;
   inputs_add_compilation(inputs, &compilation);
-  const struct occupancy *occupancy = occupancy_of(compilation.program);
-  if (occupancy == NULL) {
+  planned->occupancy = occupancy_of(compilation.program);
+  planned->digest = compilation.job->digest;
+  if (planned->occupancy == NULL)
     rt_print(stderr, "accel-gen report: %s: the memory of stages of a pipeline has no picture\n", options->job);
-    return true;
-  }
-  struct jinja_value value = memory_value(arena, occupancy);
-  const char *names = runs_with(arena, runs, count, compilation.job->digest);
-  jinja_set(arena, value, "job", page_text(arena, options->job));
-  jinja_set(arena, value, "runs", page_text(arena, names));
-  jinja_set(arena, page, "memory", value);
   return true;
+}
+
+void page_add_memory(struct arena *arena, struct jinja_value page, const struct report_run *runs, int count,
+                     const struct planned_memory *planned) {
+  jinja_set(arena, page, "memory", jinja_none());
+  if (planned->occupancy == NULL) return;
+  struct jinja_value value = memory_value(arena, planned->occupancy);
+  jinja_set(arena, value, "job", page_text(arena, planned->job));
+  jinja_set(arena, value, "runs", page_text(arena, runs_with(arena, runs, count, planned->digest)));
+  jinja_set(arena, page, "memory", value);
 }

@@ -2,8 +2,21 @@
 #ifndef ACCEL_COMMANDS_REPORT_PAGE_H
 #define ACCEL_COMMANDS_REPORT_PAGE_H
 
+#include "gen/commands/report/memory.h"
 #include "gen/commands/report/run.h"
 #include "gen/commands/report/write.h"
+
+/* What a page is of. */
+struct page_source {
+  const char **arguments; /* the runs */
+  int count;
+  struct planned_memory planned;
+};
+
+/* Makes the page of runs, and adds what it read to `inputs`. `state`: as page_render has it. A status; where runs
+ * have no metrics, *problems has a line for each. */
+int page_make(struct arena *arena, const struct page_source *source, const char *state, struct inputs *inputs,
+              struct jinja_output *output, const char **problems);
 
 /* Of all runs: "runs", "figures", "charts", "hidden_charts", "numbers" and "data", which is JSON. */
 void page_add_curves(struct arena *arena, struct jinja_value page, const struct report_run *runs, int count);

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,9 +9,9 @@
 #include "gen/base/file.h"
 #include "gen/base/path.h"
 #include "gen/base/quantity.h"
+#include "gen/base/text.h"
 #include "gen/commands/cli/files.h"
 #include "gen/spec/restore.h"
-#include "runtime/base/terminal.h"
 
 void report_note(struct arena *arena, struct report_run *run, const char *text) {
   ARENA_PUSH(arena, run->notes, text);
@@ -140,32 +139,34 @@ static void note_metrics(struct arena *arena, struct report_run *run) {
   }
 }
 
-static bool complain(const char *path, const char *what) {
-  rt_print(stderr, "accel-gen report: %s: %s\n", path, what);
-  return false;
-}
-
-static bool read_metrics(struct arena *arena, const char *path, struct report_run *run) {
+static const char *read_metrics(struct arena *arena, const char *path, struct report_run *run) {
   if (!metrics_read(arena, path, &run->metrics))
-    return complain(path, errno == ENOENT   ? "is not there: a run writes it into its project folder "
-                                              "(checkpoint.project_dir)"
-                          : errno == EINVAL ? "is no file"
-                                            : strerror(errno));
-  if (run->metrics.lines > 0) {
-    note_metrics(arena, run);
-    return true;
-  }
+    return arena_printf(arena, "%s: %s", path,
+                        errno == ENOENT   ? "is not there: a run writes it into its project folder "
+                                            "(checkpoint.project_dir)"
+                        : errno == EINVAL ? "is no file"
+                                          : strerror(errno));
   const bool any = run->metrics.broken > 0 || run->metrics.cut;
-  return complain(path, any ? "has no line that is an object with a step, such as {\"step\": 10, \"loss\": 4.5}"
+  if (run->metrics.lines == 0)
+    return arena_printf(arena, "%s: %s", path,
+                        any ? "has no line that is an object with a step, such as {\"step\": 10, \"loss\": 4.5}"
                             : "has no lines: the run has not come to its first one");
+  note_metrics(arena, run);
+  return NULL;
 }
 
-bool report_run_read(struct arena *arena, const char *argument, struct report_run *run, struct inputs *inputs) {
+/* Sets the argument and the folder of a run. The path of its metrics. */
+static const char *find(struct arena *arena, const char *argument, struct report_run *run) {
   const bool folder = is_folder(argument);
   *run = (struct report_run){.argument = argument, .folder = folder ? argument : folder_of(arena, argument)};
-  const char *path = folder ? arena_printf(arena, "%s/metrics.jsonl", argument) : argument;
+  return folder ? arena_printf(arena, "%s/metrics.jsonl", argument) : argument;
+}
+
+const char *report_run_read(struct arena *arena, const char *argument, struct report_run *run, struct inputs *inputs) {
+  const char *path = find(arena, argument, run);
   inputs_add(inputs, "metrics of a run", path);
-  if (!read_metrics(arena, path, run)) return false;
+  const char *problem = read_metrics(arena, path, run);
+  if (problem != NULL) return problem;
   read_job(arena, run);
   run->audit = read_object(arena, run, "audit.json");
   run->trace = report_trace(arena, run);
@@ -176,5 +177,32 @@ bool report_run_read(struct arena *arena, const char *argument, struct report_ru
   inputs_add(inputs, "the record of a run", arena_printf(arena, "%s/run.json", run->folder));
   if (run->job_file != NULL)
     inputs_add(inputs, "the job of a run", arena_printf(arena, "%s/%s", run->folder, run->job_file));
-  return true;
+  return NULL;
+}
+
+void report_run_free(struct report_run *run) {
+  json_decref(run->record);
+  json_decref(run->audit);
+}
+
+/* ---- Whether it is another one ---- */
+
+static void add_state(struct text *out, const char *path) {
+  struct stat status;
+  if (path == NULL || stat(path, &status) != 0)
+    text_puts(out, "-;");
+  else
+    text_printf(out, "%llu %lld %lld.%09ld;", (unsigned long long)status.st_ino, (long long)status.st_size,
+                (long long)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+}
+
+const char *report_run_state(struct arena *arena, const char *argument) {
+  struct report_run run;
+  struct text out = text_in(arena);
+  add_state(&out, find(arena, argument, &run));
+  add_state(&out, arena_printf(arena, "%s/run.json", run.folder));
+  add_state(&out, arena_printf(arena, "%s/audit.json", run.folder));
+  add_state(&out, report_trace(arena, &run));
+  add_state(&out, report_events(arena, &run));
+  return text_string(&out);
 }

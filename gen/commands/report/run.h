@@ -30,9 +30,15 @@ struct report_run {
   } notes; /* sentences about what is not as it should be */
 };
 
-/* Reads a project folder, or its metrics.jsonl. False after a message on standard error: it has no metrics. What is
- * read is added to `inputs`. */
-bool report_run_read(struct arena *arena, const char *argument, struct report_run *run, struct inputs *inputs);
+/* Reads a project folder, or its metrics.jsonl. What is read is added to `inputs`. NULL; else the run has no metrics,
+ * and the text says why. */
+const char *report_run_read(struct arena *arena, const char *argument, struct report_run *run, struct inputs *inputs);
+
+/* Gives back what is not in the arena. */
+void report_run_free(struct report_run *run);
+
+/* A text that is another one when a file of the run, as an argument names it, was written to, has come or is gone. */
+const char *report_run_state(struct arena *arena, const char *argument);
 
 /* The path of a run's trace, and of its file of events; NULL: there is none. */
 const char *report_trace(struct arena *arena, const struct report_run *run);

@@ -27,9 +27,8 @@ static const char *load(void *context, const char *name) {
   return embedded_source(arena_printf(context, "share/report/%s", name));
 }
 
-int page_write(const struct options *options, const char *name, struct jinja_value page, const struct inputs *inputs,
-               const char *path) {
-  struct arena *arena = options->arena;
+bool page_render(struct arena *arena, const char *name, struct jinja_value page, const char *state,
+                 struct jinja_output *output) {
   struct jinja_options how = {.undefined = JINJA_STRICT,
                               .trim_blocks = true,
                               .lstrip_blocks = true,
@@ -37,13 +36,19 @@ int page_write(const struct options *options, const char *name, struct jinja_val
                               .autoescape = true,
                               .load = load,
                               .load_context = arena};
-  struct jinja_output output;
   struct jinja_error error;
   jinja_set(arena, page, "version", jinja_string(arena, ACCEL_VERSION));
   jinja_set(arena, page, "style", jinja_string(arena, embedded_source("share/report/page.css")));
-  if (!jinja_render(jinja_env_new(arena, &how), name, page, false, &output, &error)) {
-    rt_print(stderr, "accel-gen: %s:%d: %s\n", error.chain[0].template_name, error.chain[0].line, error.message);
-    return STATUS_CANNOT;
-  }
+  jinja_set(arena, page, "state", state != NULL ? jinja_string(arena, state) : jinja_none());
+  if (state != NULL) jinja_set(arena, page, "reload", jinja_string(arena, embedded_source("share/report/reload.js")));
+  if (jinja_render(jinja_env_new(arena, &how), name, page, false, output, &error)) return true;
+  rt_print(stderr, "accel-gen: %s:%d: %s\n", error.chain[0].template_name, error.chain[0].line, error.message);
+  return false;
+}
+
+int page_write(const struct options *options, const char *name, struct jinja_value page, const struct inputs *inputs,
+               const char *path) {
+  struct jinja_output output;
+  if (!page_render(options->arena, name, page, NULL, &output)) return STATUS_CANNOT;
   return write_file(inputs, path, output.text, output.length) ? STATUS_OK : STATUS_CANNOT;
 }
