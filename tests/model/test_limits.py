@@ -49,7 +49,7 @@ class Limits(unittest.TestCase):
         self.assertEqual(status, 2, output)
         self.assertRegex(output, "(?m)" + message)
         self.assertNotIn("libclang", output)
-        self.assertLess(took, 12)
+        self.assertLess(took, 20)  # of a processor, which another thread of its core may halve
         self.assertLess(megabytes, most)
 
     def accepted(self, text, seconds):
