@@ -1,4 +1,4 @@
-"""Which part of a test's cases a run tries, where their time goes to compilers. SEED chooses it, which run.sh takes from the day, so that
+"""Which part of a test's cases a run tries, where their time goes to compilers. SEED chooses it, which run.sh takes from tests/seed, so that
 each case is tried in one of so many days; `ninja soak` tries all of them: with --all, or with CASES=all where a script takes names alone."""
 
 import os
