@@ -63,6 +63,11 @@ class Coded(ComparedWithOne):
             with self.subTest(mesh):
                 self.compared(ranks, 24, mesh, **more)
 
+    def test_padding(self):
+        """Of a parameter that its padding makes a multiple of the ranks' blocks: 93 x 66 elements are 6 fewer than 24 blocks."""
+        config = {**WIDE, "n_layer": 1, "block_size": 93}
+        self.compared(2, 4, stage(1), 2, config=config, data={"sequence_length": 93}, training={}, checkpoint={"every": 1})
+
     def test_one_order_of_sums(self):
         """The losses, the weights and the states of one process, to the last bit."""
         runs = [trained(ranks, job_of(ranks, 3, 6, config=WIDE, optimizer=CODED, checkpoint={"every": 3}, training=EVALUATED,

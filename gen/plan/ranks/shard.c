@@ -106,6 +106,12 @@ static int64_t rounded(int64_t elements, int64_t unit) {
   return (elements + unit - 1) / unit * unit;
 }
 
+/* What ranks divide of a range: of one with states in blocks no padding, so that no rank but the last has a block that
+ * ends before its last element. */
+static int64_t divided(const struct flat_range *range) {
+  return range->coded ? shape_count(range->weight->parameter->shape) : range->end - range->first;
+}
+
 /* States in blocks are cut between these. Each rank has as much space for what it may have of a block. */
 void shard_cut(struct program *program) {
   int64_t ranks = ranks_along(program, program->mesh.shards), own = 0, states[2] = {0};
@@ -113,7 +119,7 @@ void shard_cut(struct program *program) {
     struct flat_range *range = &program->optimizer.flat_ranges.items[i];
     const int64_t unit = range->coded ? (int)STATE_BLOCK : (int)SHARD_LINE;
     if (i > 0 && range->stage != range[-1].stage) own = states[0] = states[1] = 0;
-    range->shard_size = (range->end - range->first) / ranks / unit * unit;
+    range->shard_size = divided(range) / ranks / unit * unit;
     range->state[0] = own;
     range->state[1] = states[range->coded];
     own += shard_last(program, range);
