@@ -116,20 +116,16 @@ static void check_divided(const struct spec_node *job, int64_t ranks, struct dia
 
 /* ---- What does not go with it ---- */
 
-enum { ON_GPUS = 16 };
-
 static const char whole[] = "it looks at whole parameters, and a rank has the states of a part of them";
 
 static const struct {
   const char *key, *value; /* a value that is refused; NULL: all */
   const char *why, *remedy;
-  int64_t from; /* the stage; with ON_GPUS only there */
+  int64_t from; /* the stage */
 } unsharded[] = {
     {"optimizer.name", "lamb", whole, "optimizer.name: adamw", 1},
     {"optimizer.name", "adafactor", whole, "optimizer.name: adamw", 1},
     {"optimizer.name", "muon", whole, "optimizer.name: adamw", 1},
-    {"optimizer.state_dtype", "8bit", "no program for GPUs with both has been measured against one rank",
-     "optimizer.state_dtype: bf16", 1 | ON_GPUS},
     {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
      "optimizer.state_dtype: bf16", 3},
     {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global", 1},
@@ -151,22 +147,21 @@ static void check_sharded(const struct spec_node *job, int64_t ranks, struct dia
   struct data_grid grid = data_grid_of(job, ranks);
   if (grid.parts == 1) return;
   bool by_stage = cause == key(job, "zero_stage");
-  bool by_reshard = cause->kind == SPEC_BOOL, on_gpus = !spec_is(spec_find(job, "devices.kind"), "cpu");
+  bool by_reshard = cause->kind == SPEC_BOOL;
   const char *name = by_stage ? "zero_stage" : "fsdp";
   const char *less = by_stage ? "zero_stage: 2" : by_reshard ? "reshard_after_forward: false" : "shard_grad_op";
   for (size_t i = 0; i < sizeof unsharded / sizeof *unsharded; i++) {
     const struct spec_node *node = spec_find(job, unsharded[i].key);
-    if (node == NULL || grid.stage < (unsharded[i].from & ~ON_GPUS)) continue;
-    if ((unsharded[i].from & ON_GPUS) != 0 && !on_gpus) continue;
+    if (node == NULL || grid.stage < unsharded[i].from) continue;
     if (unsharded[i].value != NULL && !spec_is(node, unsharded[i].value)) continue;
     diag_error(diags, node->where, "'%s' does not go with 'parallelism.%s': %s", unsharded[i].key, name,
                unsharded[i].why);
     diag_note(diags, cause->where, "ranks shard by this key");
     diag_help(diags, "use %s, or %s", unsharded[i].remedy,
-              (unsharded[i].from & ~ON_GPUS) > 1 ? less
-              : by_stage                         ? "zero_stage: 0"
-              : by_reshard                       ? "no parallelism.fsdp"
-                                                 : "no_shard");
+              unsharded[i].from > 1 ? less
+              : by_stage            ? "zero_stage: 0"
+              : by_reshard          ? "no parallelism.fsdp"
+                                    : "no_shard");
   }
 }
 

@@ -33,8 +33,11 @@ BF16 = {"precision": {"mixed_precision": "bf16"}}
 LARGEST = {"optimizer": {**GROUPS, "norm_type": "inf"}}
 AVERAGED = {"training": {"steps": 4, "seed": 3, "eval_interval": 2, "eval_iters": "all", "ema": {"decay": 0.9, "evaluate": True}}}
 FREE = {"optimizer": {**GROUPS, "name": "schedule_free_adamw"}, "training": {"steps": 4, "seed": 3, "eval_interval": 2, "eval_iters": "all"}}
+# Some parameters have codes, none of which ends with a full block.
+CODED = {"optimizer": {**GROUPS, "state_dtype": "8bit"}, "model": {"source": str(MODELS / "gpt2.c"), "config": {**GPT, "n_layer": 2, "n_embd": 34}},
+         "checkpoint": {"every": 1}}
 TOGETHER = {"activation_checkpointing": "every", "checkpoint_every": 2}
-# What ranks do, against what one process does. The suite runs the first two; --all: all (ninja soak).
+# What ranks do, against what one process does. The suite runs three of them; --all: all (ninja soak).
 CASES = {
     "states": (job(3, parallelism=stage(1), **LARGEST), LARGEST),
     "gradients_with_replicas": (job(4, 2, parallelism=stage(2, dp_shard=2), **AVERAGED), AVERAGED),
@@ -52,10 +55,15 @@ CASES = {
     "model_of_averages_of_weights": (job(2, 2, parallelism=stage(3), **FREE), FREE),
     "model_of_averages_in_bf16": (job(2, parallelism=stage(2), **FREE, **BF16), {**FREE, **BF16}),
     "model_of_averages_of_weights_in_bf16": (job(2, parallelism=stage(3), **FREE, **BF16), {**FREE, **BF16}),
+    "codes": (job(3, parallelism=stage(1), **CODED), CODED),
+    "codes_of_gradients": (job(4, 2, parallelism=stage(2, dp_shard=2), **CODED), CODED),
+    "codes_of_weights": (job(2, 2, parallelism=stage(3), **CODED), CODED),
+    "codes_on_host": (job(2, parallelism=stage(3, offload={"optimizer": "cpu", "param": "cpu"}), **CODED), CODED),
+    "codes_of_averages": (job(2, 2, parallelism=stage(2), **{**CODED, **AVERAGED}), {**CODED, **AVERAGED}),
     "wire": (job(2, parallelism={"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "bf16"}}), {}),
     "wire_fp16": (job(2, parallelism={"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "fp16"}}), {}),
 }
-SUITE = ["states", "gradients_with_replicas"]
+SUITE = ["states", "gradients_with_replicas", "codes"]
 
 
 class Sharded(unittest.TestCase):
@@ -65,8 +73,8 @@ class Sharded(unittest.TestCase):
         key = json.dumps(special, sort_keys=True)
         if key not in self.ALONE:
             trainer = self.built(Trainer(json.loads(json.dumps(job(1, **special)))))
-            self.ALONE[key] = trainer.run(), trainer.weights(), self.averages(trainer)
-        return self.ALONE[key]
+            self.ALONE[key] = trainer.run(), trainer.weights(), self.averages(trainer), trainer
+        return self.ALONE[key][:3]
 
     def averages(self, trainer):
         path = trainer.folder / "run" / "ema.safetensors"
@@ -83,6 +91,24 @@ class Sharded(unittest.TestCase):
         self.check(trainer, special)
         if name == "gradients_with_replicas":
             self.miss(trainer, "accel_wait_reductions")
+        if name.startswith("codes"):
+            self.exchange(trainer, special)
+
+    def exchange(self, trainer, special):
+        """Checkpoints of ranks on GPUs and of one process on a processor, with the same codes, each resumed by the other."""
+        one = self.ALONE[json.dumps(special, sort_keys=True)][3]
+        folders = [each.folder / "run" / "checkpoints" / "checkpoint_0" for each in (trainer, one)]
+        ours, theirs = (load_file(folder / "optimizer.safetensors") for folder in folders)
+        self.assertEqual(ours.keys(), theirs.keys())
+        for key, value in theirs.items():
+            self.assertEqual((ours[key].shape, ours[key].dtype), (value.shape, value.dtype), key)
+            if value.dtype == np.uint8:
+                self.assertLess(np.mean(np.abs(ours[key].astype(int) - value) > 1), 1e-3, key)
+        for each, folder, wanted in ((trainer, folders[1], one), (one, folders[0], trainer)):
+            each.run("--resume", str(folder), "--project-dir", "on")
+            for key, value in load_file(each.folder / "on" / "model.safetensors").items():
+                away = np.abs(value.astype(np.float64) - wanted.weights()[key])
+                self.assertLess(float(away.mean()), 0.01 * GROUPS["lr"], key)
 
     def miss(self, trainer, call):
         """That the program without a wait is found out."""

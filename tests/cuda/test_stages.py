@@ -182,11 +182,13 @@ class Stages(Axes):
     def test_optimizers(self):
         """Of parameters that are updated as a whole, by matmuls, in blocks of codes and by chance, a stage has its own."""
         wide = {"model": "llama", "config": {**LLAMA, "hidden_size": 64, "head_dim": 16}, "data": {"sequence_length": 16}}
-        for number, optimizer in enumerate(({"name": "lamb"}, {"name": "adafactor"}, {"name": "muon"}, {"state_dtype": "8bit"},
-                                           {"state_dtype": "bf16_stochastic"})):
-            if is_todays(number, 5):
-                with self.subTest(**optimizer):
-                    trainer = self.stages(2, {}, optimizer=optimizer, training={**EVALUATED, "ema": {"decay": 0.9}}, **wide)
+        codes = {"state_dtype": "8bit"}
+        for number, (optimizer, mesh) in enumerate((({"name": "lamb"}, {}), ({"name": "adafactor"}, {}), ({"name": "muon"}, {}), (codes, {}),
+                                                   ({"state_dtype": "bf16_stochastic"}, {}), (codes, {"zero_stage": 3}))):
+            if is_todays(number, 6):
+                with self.subTest(**optimizer, **mesh):
+                    trainer = self.stages(4 if mesh else 2, mesh, replicas=2 if mesh else 1, watched=not mesh, optimizer=optimizer,
+                                          training={**EVALUATED, "ema": {"decay": 0.9}}, **wide)
                     trainer.command("audit", "trainer.c")
 
     def test_groups(self):

@@ -77,8 +77,7 @@ def divides(job, stage):
     optimizer, accumulation = job.get("optimizer", {}), job.get("accumulation", {})
     whole = optimizer.get("name") in ("lamb", "adafactor", "muon")
     hook = axes_of(job).get("ddp", {}).get("comm_hook", "no") != "no" or "on_bucket" in job.get("hooks", {})
-    on_gpus = job.get("devices", {}).get("kind", "cpu") != "cpu"
-    if stage == 3 and optimizer.get("state_dtype") == "bf16_stochastic" or on_gpus and optimizer.get("state_dtype") == "8bit":
+    if stage == 3 and optimizer.get("state_dtype") == "bf16_stochastic":
         return False
     by_layer = job.get("tracking", {}).get("grad_norms") == "per_layer"
     local = "local_sgd_steps" in axes_of(job)
