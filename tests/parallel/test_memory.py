@@ -34,9 +34,10 @@ class Memory(unittest.TestCase):
     def trainer(self, layers, **parallelism):
         # With both divisions a rank's part of a layer is about as large, next to what each layer takes whatever its size.
         averaged = {"eval_interval": 1, "eval_iters": 2, "ema": {"decay": 0.9, "evaluate": True}} if parallelism.pop("averages", False) else {}
+        coded = {"state_dtype": "8bit"} if parallelism.pop("codes", False) else {}
         ranks, width = (4, 192) if len(parallelism) > 1 else (2, 128)
         config = {"n_layer": layers, "n_head": 2, "n_embd": width, "vocab_size": 256, "block_size": 32}
-        trainer = Ranks(ranks, job_of(ranks, 2, 3, config=config, parallelism=parallelism, training=averaged))
+        trainer = Ranks(ranks, job_of(ranks, 2, 3, config=config, parallelism=parallelism, training=averaged, optimizer=coded))
         trainer.build(CFLAGS=STEADY)
         return trainer
 
@@ -66,6 +67,11 @@ class Memory(unittest.TestCase):
         """Which ranks exchange to evaluate them, and then the weights again where each has all of these."""
         for zero_stage, layers in todays([(1, 1), (3, 3)], 1):
             self.check(self.constants(layers, zero_stage=zero_stage, averages=True), {"zero_stage": zero_stage, "averages": True})
+
+    def test_peak_of_codes(self):
+        """Whose parameters ranks cut one by one: between a rank's parts some pages are mapped with them."""
+        for zero_stage in todays((1, 2), 2):
+            self.check(self.constants(1, zero_stage=zero_stage, codes=True), {"zero_stage": zero_stage, "codes": True})
 
     def test_peak_of_split_tensors(self):
         """Of which ranks have shards."""

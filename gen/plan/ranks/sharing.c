@@ -1,13 +1,48 @@
 #include "gen/plan/ranks/sharing.h"
-#include "gen/plan/ranks/compress.h"
+
+#include <stdlib.h>
 
 #include "gen/base/quantity.h"
 #include "gen/plan/ranks/collectives.h"
+#include "gen/plan/ranks/compress.h"
 #include "gen/plan/ranks/stage_bytes.h"
 #include "gen/program/sending.h"
 #include "gen/program/sharding.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
+
+/* What Linux maps at once: of memory that nobody has written a page, and where a page is read that another process has
+ * written, its neighbours that are there. */
+enum { PAGE = 4 << 10, READ_AROUND = 64 << 10 };
+
+/* Between a rank's part of a flat range and its part of the next one, in a tree of weights. */
+struct gap {
+  int64_t offset, bytes;
+};
+
+static int by_offset(const void *left, const void *right) {
+  const struct gap *a = left, *b = right;
+  return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* Bytes of these gaps that are mapped with the parts, `unit` at once: on average a unit of each, half at either end.
+ * Layers that use the same memory in turn count once. */
+static int64_t mapped_with_parts(const struct program *program, const struct weight_tree *tree, int rank,
+                                 int64_t unit) {
+  const struct flat_range_list *ranges = &program->optimizer.flat_ranges;
+  struct gap *gaps = arena_alloc(program->arena, ((size_t)ranges->count + 1) * sizeof *gaps);
+  int64_t bytes = 0;
+  int count = 0;
+  for (int i = 0; i < ranges->count; i++) {
+    const struct flat_range *range = &ranges->items[i];
+    if (range->stage != rank) continue;
+    const int64_t others = (range->end - range->first - range->shard_size) * dtype_size(DTYPE_FLOAT32);
+    gaps[count++] = (struct gap){weight_offset(tree, range->weight->path), others < unit ? others : unit};
+  }
+  qsort(gaps, (size_t)count, sizeof *gaps, by_offset);
+  for (int i = 0; i < count; i++) bytes += i == 0 || gaps[i].offset != gaps[i - 1].offset ? gaps[i].bytes : 0;
+  return bytes;
+}
 
 /* Sums: what a rank has of the others' shards, in its own memory; and of its shard, in each of theirs. Gradients of
  * floats are read where they are. */
@@ -17,6 +52,13 @@ static void add_sums(const struct program *program, struct shared_bytes *bytes, 
   if (!is_within_machine(program->job, axis)) return;
   bytes->own += in_arena ? 0 : whole / ranks * (ranks - 1);
   bytes->touched += (in_arena ? 1 : 2) * (whole / ranks * (ranks - 1));
+}
+
+/* In the others' gradients, what is mapped with a rank's parts of them. */
+static void add_reads_around(const struct program *program, int rank, enum axis axis, struct shared_bytes *bytes) {
+  if (!is_within_machine(program->job, axis)) return;
+  bytes->touched +=
+      (ranks_along(program, axis) - 1) * mapped_with_parts(program, program->gradients, rank, READ_AROUND);
 }
 
 static bool has_stages(const struct program *program) {
@@ -30,9 +72,10 @@ static void add_gathers(const struct program *program, int rank, struct shared_b
   int64_t whole = has_stages(program) ? stage_elements(program, rank) * size : weights_type(program->weights)->bytes;
   bool sharded = weights_are_split(program);
   if (!is_within_machine(program->job, program->mesh.shards)) return;
-  bytes->own += sharded ? 0 : whole / ranks;
+  const int64_t between = sharded ? 0 : mapped_with_parts(program, program->weights, rank, PAGE);
+  bytes->own += sharded ? 0 : whole / ranks + between;
   const int64_t own = stage_own_elements(program, rank, AXES) * size;
-  bytes->touched += sharded ? (ranks - 1) * own : whole;
+  bytes->touched += sharded ? (ranks - 1) * own : whole + ranks * between;
   if (!sharded || !evaluation_gathers_averages(program)) return;
   bytes->own += own; /* the averages: others read layers of them */
   bytes->touched += ranks * own;
@@ -75,6 +118,7 @@ static void add_rank(struct shared_bytes *bytes, const struct program *program, 
   if (is_sharded(program)) add_gathers(program, rank, bytes);
   if (axes.count == 0 || (job_has_tree(program->job) && !program->ranks.tree.by_buckets)) return;
   add_sums(program, bytes, axes.items[0], first_bytes(program, rank, axes.items[0]), sums_in_arena(program));
+  if (is_sharded(program) && sums_in_arena(program)) add_reads_around(program, rank, axes.items[0], bytes);
   for (int i = 1; i < axes.count && !job_has_tree(program->job); i++)
     add_sums(program, bytes, axes.items[i], bytes_after(program, rank, axes.items[i]), false);
   add_sums(program, bytes, axes.items[0], stage_factors(program, rank) * dtype_size(DTYPE_FLOAT32), false);
