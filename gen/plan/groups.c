@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/plan/state_blocks.h"
 #include "gen/program/experts.h"
 #include "gen/program/flat_ranges.h"
 #include "gen/program/match.h"
@@ -149,7 +150,7 @@ static void add_weight(struct assignment *assignment, const struct weight *weigh
     range.numbers = group != NULL ? group->adamw_numbers : job->optimizer.adamw;
   else
     range.numbers = group != NULL ? group->numbers : job->optimizer.numbers;
-  bool in_blocks = optimizer_state_dtype(job) == STATE_8BIT && shape_count(weight->parameter->shape) >= STATE_8BIT_FROM;
+  bool in_blocks = states_have_codes(assignment->program, weight->parameter);
   range.coded = in_blocks;
   if ((optimizer_is_by_tensor(job) && !adamw) || (in_blocks && !is_sharded(assignment->program)))
     add_tensor(assignment, range);
@@ -216,6 +217,8 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
     name_pattern_check(job->optimizer.groups[g].match, job->optimizer.groups[g].where, diags);
   if (diags->errors > 0 || !check_expert_names(program, group_of, where_of_group, diags)) return false;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
+  for (int i = 0; i < program->weights->count && good; i++)
+    good = check_state_blocks(program, &program->weights->items[i], diags);
   for (int k = 0; k == 0 || k < program->ranks.pipeline.ranks; k++) add_weights(&assignment, sorted, k);
   program->optimizer.scratch = optimizer_scratch(program);
   return good;

@@ -60,8 +60,6 @@ static const struct mesh_refusal {
     {TENSORS, {"optimizer.name", "adalomo", own_part, "optimizer.name: adamw"}},
     {LAYERS, {"optimizer.name", "lomo", added_up, "optimizer.name: sgd"}},
     {LAYERS, {"optimizer.name", "adalomo", added_up, "optimizer.name: adamw"}},
-    {TENSORS,
-     {"optimizer.state_dtype", "8bit", "its scales are of blocks that ranks would cut", "optimizer.state_dtype: bf16"}},
     {TENSORS | EXPERTS, {"optimizer.state_dtype", "bf16_stochastic", by_index, "optimizer.state_dtype: bf16"}},
     {EXPERTS | ON_GPUS, {"model.fresh", NULL, untried_on_gpus, "a job without model.fresh"}},
     {SEQUENCES | RESIDUAL | EXPERTS | ON_GPUS,

@@ -24,6 +24,23 @@ struct tensor_part {
   uint64_t stages;    /* of a pipeline: that have the tensor, a bit each; 0: all ranks do */
 };
 
+static int64_t count_of(const struct accel_slice *slice) {
+  return rt_shape_count(slice->rank, slice->shape);
+}
+
+static bool is_of_parts(const struct tensor_part *part) {
+  return part->ranks > 1 && part->step == 0;
+}
+
+/* The part as a state has it with a number for so many elements: no piece of a rank cuts these. */
+static struct tensor_part part_of_numbers(struct tensor_part part, int64_t numbers) {
+  const size_t each = part.pieces * part.length / (size_t)numbers;
+  part.length /= each;
+  part.stride /= each;
+  part.padding /= each;
+  return part;
+}
+
 static const struct accel_program *rank_program; /* with a rank's own parts */
 static struct tensor_part *parts;                /* by tensor of a rank */
 
@@ -151,8 +168,12 @@ static bool has_shape(const struct accel_slice *slice, const struct accel_tensor
   return slice->rank == tensor->rank && memcmp(slice->shape, tensor->shape, sizeof slice->shape) == 0;
 }
 
+static int64_t whole_count_of(struct tensor_part part) {
+  return (int64_t)(part.pieces * (part.ranks * part.length - part.padding));
+}
+
 /* A state's slices have the positions that their parameters have as a whole, and their shapes, if a rank's have those
- * of its parameters: there are fewer numbers of a parameter that no ranks have parts of. */
+ * of its parameters. Of a parameter that ranks have parts of there may be fewer numbers in a row, of a block each. */
 static bool join_slices(const struct accel_program *joined, struct accel_state *state) {
   const struct accel_slice *own = state->slices;
   int n_own = state->n_slices;
@@ -168,6 +189,8 @@ static bool join_slices(const struct accel_program *joined, struct accel_state *
       next->first = (int64_t)(part->whole + (size_t)which * part->stride);
       if (has_shape(&own[i], &rank_program->tensors[own[i].parameter]))
         memcpy(next->shape, joined->tensors[next->parameter].shape, sizeof next->shape);
+      else if (is_of_parts(part))
+        next->shape[0] = whole_count_of(part_of_numbers(*part, count_of(&own[i])));
     }
   }
   return slices != NULL;
@@ -252,8 +275,8 @@ static struct tensor_part entry_of(int state, int entry, size_t *own) {
   const struct accel_slice *slices = rank_program->states[state].slices;
   *own = slices != NULL ? (size_t)slices[entry].first : rank_program->tensors[entry].offset / sizeof(float);
   struct tensor_part part = parts[slices != NULL ? slices[entry].parameter : entry];
-  if (slices != NULL && (part.ranks == 1 || part.step > 0))
-    part.length = (size_t)rt_shape_count(slices[entry].rank, slices[entry].shape);
+  if (slices != NULL && !is_of_parts(&part)) part.length = (size_t)count_of(&slices[entry]);
+  if (slices != NULL && is_of_parts(&part)) part = part_of_numbers(part, count_of(&slices[entry]));
   return part;
 }
 

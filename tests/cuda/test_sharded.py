@@ -36,6 +36,9 @@ FREE = {"optimizer": {**GROUPS, "name": "schedule_free_adamw"}, "training": {"st
 # Some parameters have codes, none of which ends with a full block.
 CODED = {"optimizer": {**GROUPS, "state_dtype": "8bit"}, "model": {"source": str(MODELS / "gpt2.c"), "config": {**GPT, "n_layer": 2, "n_embd": 34}},
          "checkpoint": {"every": 1}}
+# Of two ranks that divide tensors each has whole blocks.
+BLOCKS = {**CODED, "model": {"source": str(MODELS / "gpt2.c"), "config": {**GPT, "n_layer": 1, "n_embd": 512}},
+          "data": {**TEXT, "batch_size": 4, "sequence_length": 8}, "training": {"steps": 2, "seed": 3}}
 TOGETHER = {"activation_checkpointing": "every", "checkpoint_every": 2}
 # What ranks do, against what one process does. The suite runs three of them; --all: all (ninja soak).
 CASES = {
@@ -60,6 +63,7 @@ CASES = {
     "codes_of_weights": (job(2, 2, parallelism=stage(3), **CODED), CODED),
     "codes_on_host": (job(2, parallelism=stage(3, offload={"optimizer": "cpu", "param": "cpu"}), **CODED), CODED),
     "codes_of_averages": (job(2, 2, parallelism=stage(2), **{**CODED, **AVERAGED}), {**CODED, **AVERAGED}),
+    "codes_of_tensors": (job(2, parallelism={"tp": 2}, **BLOCKS), BLOCKS),
     "wire": (job(2, parallelism={"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "bf16"}}), {}),
     "wire_fp16": (job(2, parallelism={"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "fp16"}}), {}),
 }

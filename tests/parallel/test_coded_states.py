@@ -11,6 +11,7 @@ from ranks import CONFIG, ComparedWithOne, Ranks, job_of, json_lines, load_file,
 from rotation import todays  # tests/program; isort: skip
 
 WIDE = {**CONFIG, "n_layer": 2, "n_embd": 66}  # matrices of blocks that are not full, vectors without codes
+BLOCKS = {**CONFIG, "n_layer": 1, "n_head": 2, "n_embd": 512}  # of which each of two ranks has whole blocks
 ACCUMULATING = {"num_steps": 2, "sync_with_dataloader": False}
 CODED = {"state_dtype": "8bit"}
 EVALUATED = {"eval_interval": 3, "eval_iters": "all"}
@@ -62,6 +63,33 @@ class Coded(ComparedWithOne):
                                          (4, stage(3, pp=2), accumulating), (4, stage(2, ep=2), mixture)], 5):
             with self.subTest(mesh):
                 self.compared(ranks, 24, mesh, **more)
+
+    def test_tensors(self):
+        """Of which a rank's part is whole blocks: of rows, of columns, and of queries, keys and values."""
+        for ranks, mesh in todays([(2, {}), (4, stage(2)), (4, {"pp": 2}), (2, {"megatron": {"sequence_parallelism": True}})], 4):
+            with self.subTest(mesh):
+                micro = {"accumulation": ACCUMULATING} if "pp" in mesh else {}
+                config = {**BLOCKS, "n_layer": mesh.get("pp", 1)}
+                self.compared(ranks, 4, {"tp": 2, "tp_plan": [{"match": "wte", "style": "replicate"}], **mesh}, 4, config=config, **micro)
+
+    def test_tensors_resumed(self):
+        """By one process from ranks that divide tensors, and by those from its checkpoint."""
+        groups = {"config": BLOCKS, "optimizer": CODED, "checkpoint": {"every": 2}}
+        several, _ = trained(2, job_of(2, 4, 4, parallelism={"tp": 2}, **groups))
+        one, _ = trained(1, job_of(1, 4, 4, **groups))
+        self.same(states(several), states(one), False)
+        for saver, trainer in ((several, one), (one, several)):
+            result = trainer.launch("--resume", str(saver.folder / "run" / "checkpoints" / "checkpoint_0"), "--project-dir", "on")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            on = load_file(trainer.folder / "on" / "model.safetensors")
+            for name, value in saver.weights().items():
+                self.assertLess(relative(on[name], value), 1e-4, name)
+
+    def test_cut_blocks(self):
+        trainer = Ranks(2, job_of(2, 4, 2, config=WIDE, parallelism={"tp": 2}, optimizer=CODED))
+        with self.assertRaisesRegex(AssertionError, r"job.yaml:\d+:\d+: error: states of 8 bits have a scale for 256 elements in a row, and a "
+                                                    r"rank along tp has 33 in a row of 'h.0.attn.c_attn.weight', "):
+            trainer.command("plan", "job.yaml")
 
     def test_padding(self):
         """Of a parameter that its padding makes a multiple of the ranks' blocks: 93 x 66 elements are 6 fewer than 24 blocks."""
