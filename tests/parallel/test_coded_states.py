@@ -8,7 +8,7 @@ import unittest
 
 import numpy as np
 from ranks import CONFIG, ComparedWithOne, Ranks, job_of, json_lines, load_file, relative, trained
-from rotation import todays  # tests/program; isort: skip
+from rotation import rotating, todays  # tests/program; isort: skip
 
 WIDE = {**CONFIG, "n_layer": 2, "n_embd": 66}  # matrices of blocks that are not full, vectors without codes
 BLOCKS = {**CONFIG, "n_layer": 1, "n_head": 2, "n_embd": 512}  # of which each of two ranks has whole blocks
@@ -144,6 +144,8 @@ class Resumed(unittest.TestCase):
         for name, value in saver.weights().items():
             self.assertTrue(np.array_equal(on[name], value) if saver is trainer else relative(on[name], value) < 1e-4, name)
 
+
+load_tests = rotating(2)
 
 if __name__ == "__main__":
     unittest.main()
