@@ -116,6 +116,7 @@ struct pending_access {
   const struct syntax *node;
   uint64_t loops; /* that make it a range */
   bool is_exact;  /* all of it is accessed, but for what conditions leave out */
+  bool has_gaps;  /* some of it is not */
 };
 
 struct frame {
@@ -175,12 +176,21 @@ enum { MAX_LOOPS = 60, MAX_STAGES = 32, SIZES = 256 };
  * has. */
 enum { SPARE_ARGUMENTS = 16 };
 
+/* A quotient or a remainder of a number: number / divisor, or number / divisor % modulus. */
+struct digit {
+  const struct form *of; /* NULL: it is none */
+  int64_t numbers;       /* how many there are of these at most */
+  int64_t divisor, modulus;
+  int64_t count; /* of the digit's values */
+};
+
 /* What forms are linear in: a counter of a loop, or another number. */
 struct symbol {
   struct span span;
   bool is_exact;                  /* each number of the span occurs, whatever the other symbols are */
   const struct variable *counter; /* of a loop; NULL: another number */
   int64_t start, step;            /* the counter is start + step * the symbol */
+  struct digit digit;
 };
 
 /* A loop over counter = 0 .. count - 1, or over a part of its iterations. */
@@ -245,6 +255,8 @@ struct interp {
   int doubts; /* arms of a kernel around this point, of conditions that are not known and the same for all threads */
   bool has_unknown_write;         /* memory may have been written that is not tracked */
   const struct syntax *untracked; /* on the step path, the first access to what is not known; NULL: none */
+  bool is_launched;               /* this is in the loops of a launch */
+  int first_symbol;               /* of this launch */
   int64_t budget;                 /* visits that are left */
   int64_t steps;                  /* statements that were followed, so that every interpretation ends */
   struct interp_device *device;   /* of a program for GPUs (interp_device.c); NULL: of another program */
@@ -488,6 +500,7 @@ bool interp_is_program(const struct interp *interp, const struct function *funct
 
 /* A write to the arena; findings for the arrays of weights that steps write in part. */
 void interp_note_update(struct interp *interp, const struct pending_access *access);
+bool interp_is_open_update(const struct interp *interp, const struct pending_access *access); /* of some of its bytes */
 void interp_check_updates(struct interp *interp);
 /* Findings for the conditions of the step path that leave out writes, and for choices that write the old number. */
 void interp_find_chosen(struct interp *interp, struct claim *claim);

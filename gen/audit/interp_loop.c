@@ -92,6 +92,12 @@ static bool halving_helps(const struct interp *interp, const struct iteration_sp
   return grid_loops == 0 || (grid_loops & (space->bit - 1)) == 0;
 }
 
+/* Whether a write of weights goes by a row of a table that this loop of a grid chooses: which part of them it is. */
+static bool chooses_update(const struct interp *interp, const struct iteration_space *space, int access) {
+  return (space->bit & interp->grid_loops) != 0 && interp->is_launched &&
+         interp_is_open_update(interp, &interp->pending.items[access]);
+}
+
 static bool find_leave(struct syntax *node, void *data) {
   bool *found = data;
   *found = *found || node->kind == SYNTAX_BREAK || node->kind == SYNTAX_RETURN || node->kind == SYNTAX_GOTO;
@@ -148,7 +154,8 @@ static void run_iterations(struct interp *interp, const struct iteration_space *
     helps = helps || halving_helps(interp, space, loops);
   }
   for (int i = pending; i < interp->pending.count && !helps && count > 1; i++)
-    helps = halving_helps(interp, space, interp->pending.items[i].loops) && interp_reads_unwritten(interp, i);
+    helps = halving_helps(interp, space, interp->pending.items[i].loops) &&
+            (interp_reads_unwritten(interp, i) || chooses_update(interp, space, i));
   bool again = helps && halves && count > 1 && interp->budget >= 0 && interp->region == NULL;
   if (again)
     interp_restore(interp, before, objects);
@@ -312,17 +319,24 @@ static bool is_exact(const struct extent *extent) {
   return extent->start.low == extent->start.high && extent->bound.low == extent->bound.high;
 }
 
+/* Whether each iteration from the least start to the bound is one of some thread's. */
+static bool is_sweep(const struct interp *interp, const struct counting *counting, const struct extent *extent) {
+  return counting->more == NULL &&
+         interp_is_sweep(interp, extent->start, extent->bound, extent->iterations == 1 ? 1 : counting->step);
+}
+
 /* The iterations of a loop of this extent: where the start is not one number, those from anywhere in its range to the
  * bound. */
 static struct iteration_space space_of(const struct interp *interp, struct syntax *loop, struct note *note, int object,
                                        const struct counting *counting, const struct extent *extent) {
   const uint64_t outer = extent->start.loops | extent->bound.loops;
+  const bool sweeps = is_sweep(interp, counting, extent), is_whole = is_exact(extent) || sweeps;
   struct iteration_space space = {.loop = loop,
                                   .note = note,
                                   .object = object,
                                   .bit = (uint64_t)1 << interp->n_loops,
                                   .inherited = outer,
-                                  .blame = is_exact(extent) ? 0 : outer | extent->start.blame | extent->bound.blame,
+                                  .blame = is_whole ? 0 : outer | extent->start.blame | extent->bound.blame,
                                   .start = extent->start.low,
                                   .step = counting->step,
                                   .count = extent->iterations,
@@ -337,6 +351,8 @@ static struct iteration_space space_of(const struct interp *interp, struct synta
   space.start = up ? extent->start.low : extent->start.high;
   space.count = up ? interp_last_value(counting, extent->bound.high) - space.start + 1
                    : space.start - interp_last_value(counting, extent->bound.low) + 1;
+  const int64_t starts = extent->start.high - extent->start.low + 1;
+  if (sweeps && extent->iterations == 1 && space.count > starts) space.count = starts;
   return space;
 }
 
@@ -438,6 +454,8 @@ static enum flow run_loop(struct interp *interp, struct syntax *node) {
   if (counts && interp_starts_launch(interp, counting.counter)) {
     interp->budget = 4000;
     interp->grid_loops = (uint64_t)3 << interp->n_loops;
+    interp->is_launched = true;
+    interp->first_symbol = interp->symbols.count;
   }
   if (interp_iterates_bits(node)) {
     note->iterations = node->parts[1]->type->size * 8;
@@ -474,12 +492,13 @@ static enum flow run_loop(struct interp *interp, struct syntax *node) {
 }
 
 enum flow interp_loop(struct interp *interp, struct syntax *node) {
-  bool outer_has_left = interp->has_left;
+  const bool outer_has_left = interp->has_left, was_launched = interp->is_launched;
   struct in_flight outer = interp->left_with;
   interp->has_left = false;
   enum flow flow = run_loop(interp, node);
   interp_agree_with_left(interp);
   interp->has_left = outer_has_left;
+  interp->is_launched = was_launched;
   interp->left_with = outer;
   return flow;
 }

@@ -79,12 +79,23 @@ static void store_integers(struct interp *interp, struct value at, int64_t size)
   stored->written = ranges_add(interp->memory, stored->written, at.low, at.high + size);
 }
 
+/* A write of a kernel whose threads are too few for the places that its index goes through. */
+static void check_places(struct interp *interp, struct value at, const struct syntax *node) {
+  const int64_t missing = interp_places_left_out(interp, at.form);
+  if (missing > 0)
+    interp_fail(interp, FAILURE_PARTIAL, VERDICT_BROKEN, node, 0,
+                "'%s' leaves out %lld of the places that its index goes through", interp_spell(interp, node),
+                (long long)missing);
+}
+
 static void touch_arena(struct interp *interp, struct value pointer, int64_t from, int64_t to, bool is_write,
                         const struct syntax *node) {
   int64_t width = pointer.high - pointer.low + pointer.base_width; /* without it, the bytes of one access */
   int64_t certain = interp_imprecision(interp, pointer) == 0 ? to - from - width : 0;
+  if (is_write) check_places(interp, pointer, node);
+  const bool has_gaps = is_write && interp_leaves_gaps(interp, pointer, to - from - width);
   struct pending_access access = {
-      is_write, certain, from, to, pointer.path, node, pointer.loops | pointer.blame, pointer.blame == 0};
+      is_write, certain, from, to, pointer.path, node, pointer.loops | pointer.blame, pointer.blame == 0, has_gaps};
   if (interp->n_loops == 0) {
     interp_apply(interp, &access);
     return;
@@ -92,7 +103,7 @@ static void touch_arena(struct interp *interp, struct value pointer, int64_t fro
   for (int i = interp->pending.count - 1; i >= 0 && i >= interp->pending.count - 8; i--) {
     const struct pending_access *known = &interp->pending.items[i];
     if (known->is_write == is_write && known->certain >= certain && known->from <= from && known->to >= to &&
-        known->path == pointer.path && known->node == node)
+        known->path == pointer.path && known->node == node && known->has_gaps == has_gaps)
       return;
   }
   ARENA_PUSH(interp->memory, interp->pending, access);

@@ -142,6 +142,18 @@ const struct form *interp_region_counter(struct interp *interp, const struct syn
                                          bool is_exact);
 int64_t interp_region_distance(struct interp *interp, struct value from, struct value to);
 
+/* Sweeps (interp_sweep.c): whether an access of so many bytes at each address of this range leaves out some of what is
+ * between its ends; whether a GPU's threads, each from its own start on, go through every number up to a bound (by a
+ * step of 1: through every start below it). False where it is not known. */
+bool interp_leaves_gaps(const struct interp *interp, struct value at, int64_t size);
+bool interp_is_sweep(const struct interp *interp, struct value start, struct value bound, int64_t step);
+
+/* The form of a / divisor or a % divisor, whose range is known; NULL: it is none of a kernel's. How many of the places
+ * that the digits of one number make up are left out where that is known: the number has too few values; 0: none. */
+const struct form *interp_digit(struct interp *interp, enum operator_kind operation, struct value a,
+                                const struct form *of, int64_t divisor, struct value value);
+int64_t interp_places_left_out(const struct interp *interp, const struct form *form);
+
 /* What a kernel's regions do to its parameters. */
 struct named_object {
   int parameter, object;

@@ -13,8 +13,9 @@ int interp_region_symbol(struct interp *interp, struct symbol symbol) {
 bool interp_region_has_forms(const struct interp *interp) {
   enum { MOST_SYMBOLS = 1 << 18 };
   if (interp->region != NULL) return true;
-  return interp->n_loops > 0 && interp->symbols.count < MOST_SYMBOLS &&
-         (interp->rehearsals == 0 || interp->has_open_races);
+  const bool launched = interp->is_launched;
+  return interp->n_loops > 0 && interp->symbols.count - (launched ? interp->first_symbol : 0) < MOST_SYMBOLS &&
+         (interp->rehearsals == 0 || interp->has_open_races || launched);
 }
 
 const struct form *interp_region_new(struct interp *interp, struct symbol symbol) {
@@ -94,6 +95,7 @@ void interp_region_binary(struct interp *interp, enum operator_kind operation, s
   default:
     break;
   }
+  if (form == NULL && by_constant) form = interp_digit(interp, operation, a, x, y->constant, *value);
   if (form == NULL || !fits(interp_region_span(interp, form), type)) return;
   value->form = form;
   if (interp->region == NULL) return;

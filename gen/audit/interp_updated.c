@@ -3,8 +3,9 @@
 
 void interp_note_update(struct interp *interp, const struct pending_access *access) {
   if (interp->taking_step == 0 || interp->lasting == NULL) return;
-  const struct ranges **set = access->is_exact ? &interp->updated : &interp->perhaps_updated;
-  *set = ranges_add(interp->memory, *set, access->from, access->to);
+  const struct ranges **set = access->is_exact || access->has_gaps ? &interp->updated : &interp->perhaps_updated;
+  const int64_t to = access->has_gaps ? access->from + 1 : access->to; /* some of it, and not the rest */
+  *set = ranges_add(interp->memory, *set, access->from, to);
 }
 
 /* Whether some of these bytes are in a set. */
@@ -12,6 +13,11 @@ static bool has_some(const struct ranges *set, int64_t from, int64_t to) {
   for (int i = 0; set != NULL && i < set->count; i++)
     if (set->items[i].from < to && set->items[i].to > from) return true;
   return false;
+}
+
+bool interp_is_open_update(const struct interp *interp, const struct pending_access *access) {
+  return access->is_write && !access->is_exact && !access->has_gaps && interp->taking_step > 0 &&
+         has_some(interp->lasting, access->from, access->to);
 }
 
 static void check_array(struct interp *interp, const char *name, const struct type *type, int64_t from) {

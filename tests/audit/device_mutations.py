@@ -13,6 +13,9 @@ LAUNCH = rf"\n(?:  {LAUNCHED}(?:<1>)?|    {LAUNCHED}<[48]>)"
 PLACE = r"([\[+]) ?(r|t|i) \* (\d+) \+ (\w+)([\])])"  # within rows
 # Up to its name and types; rows, columns, depth, and the step of y's rows.
 MATMUL = r"(ACCEL_GPU_GEMM\((?:\w+,\s+){4})(\d+),\s+(\d+),\s+(\d+),\s+(\d+)"
+SWEEP = r"(for \(size_t i = \(size_t\)blockIdx\.x \* )256( \+ threadIdx\.x)(; i < )([\w>-]+)(; i \+= \(size_t\)gridDim\.x \* 256\))"
+# The bound of a kernel that finds its places by division.
+SPLIT = r"(  const uint32_t first = [^\n]*\n  if \(first >= )(\d+)(\) return;\n  const size_t i = first / )"
 GUARD = r"\n  if \((i|first|r) >= (\d+[13579])\) return;"  # an odd count fills no block
 
 
@@ -35,6 +38,10 @@ def bodies(pattern):
 
 def fewer_blocks(match, rng):
     return f"{match[1]}{int(match[2]) - 1}," if int(match[2]) > 1 else None
+
+
+def fewer_blocks_of(match, rng):
+    return f"{match[1]}{int(match[2]) - 1}{match[3]}"
 
 
 def wider_rows(match, rng):
@@ -92,6 +99,13 @@ DEVICE = {
     "GPU: slopes of more parts": ("in-bounds", replace(r"(accel_sum_of_parts<\d+, )(\d+)", lambda m, r: f"{m[1]}{int(m[2]) + 1}")),
     "GPU: slopes not cleared": ("written-before-read no-overlap", lost(r"\n  accel_launch\(device::ring_biased_\w+_clear,[^;]*;")),
     "GPU: samples of another block": ("in-bounds", replace(r"(samples = )([1-9]\d*)", lambda m, r: f"{m[1]}{int(m[2]) + 1}")),
+    "GPU: update of a half": ("whole-arrays", replace(SWEEP, r"\g<1>256\2\3\4 / 2 + 1\5")),
+    "GPU: update from the second element on": ("whole-arrays", replace(SWEEP, r"\g<1>256\2 + 1\3\4\5")),
+    "GPU: update with gaps between threads": ("whole-arrays", replace(SWEEP, r"\g<1>256\2 * 2\3\4\5")),
+    "GPU: update with a part of the threads": ("whole-arrays", replace(r"(device::update, (?:\d+|dim3\([^)]*\)), )256", r"\g<1>100")),
+    "GPU: every other weight": ("whole-arrays", replace(r"(\n +)weights\[i\] = w;", r"\1weights[i / 2 * 2] = w;")),
+    "GPU: copy of one element less": ("whole-arrays", replace(SPLIT, lambda m, r: f"{m[1]}{int(m[2]) - 1}{m[3]}")),
+    "GPU: copy by too few blocks": ("whole-arrays", replace(r"(device::copy_\w+(?:<\d+>)?, )([2-9]|\d\d+)(, 256)", fewer_blocks_of)),
     "GPU: launcher does nothing": ("written-before-read", lost(rf"{LAUNCH},[^;]*;")),
     "GPU: other parameters": ("device-half", replace(r'(extern "C" void \w+\()', r"\1double more, ")),
     "GPU: kernel missing": ("device-half known-externals", replace(r'extern "C" void (?!open_kernels)(\w+)\(', r'extern "C" void \1_there(')),
