@@ -92,6 +92,7 @@ static void set_texts(struct jinja_value context, const struct program *program,
   set_literal(arena, literals, "model_name", model_name(arena, job));
   set_literal(arena, literals, "summary", options->summary);
   set_literal(arena, literals, "plan", options->plan_text);
+  set_literal(arena, literals, "job_file", options->job_file);
   set_comment(arena, comments, "model_name", model_name(arena, job));
   set_comment(arena, comments, "job_file", name_in_folder(job->file));
   for (const char *line = options->plan_text; *line != '\0';) {

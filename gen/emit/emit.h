@@ -10,6 +10,7 @@
 struct emit_options {
   struct templates *templates;
   const char *version;   /* of the generator */
+  const char *job_file;  /* the name of the job's file, which is all of the job; NULL: it is not */
   const char *plan_text; /* the plan's figures, human-readable */
   const char *summary;   /* in one line */
   const char *model;     /* the digest of the model's C */

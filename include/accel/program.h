@@ -329,6 +329,7 @@ struct accel_program {
   const char *summary;      /* "4 layers, 0.83 M parameters, float32" */
   const char *job_digest;   /* SHA-256 of the job with every default filled in, 64 hexadecimal digits */
   const char *fixed_digest; /* of its keys that may not change (runtime/checkpoint/keys.h); NULL: `keys` are all keys */
+  const char *job_file;     /* the name of its file, without a folder; NULL: the command line changed its keys */
   const char *generator;    /* "accel-gen 0.1.0" */
   const char *plan;         /* the plan's figures, several lines, for --version */
 

@@ -8,10 +8,15 @@
 #include <jansson.h>
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Of the lines at the end, below which their second column is. */
 enum { LABEL = 10 };
+
+/* What a shell reads as it is. */
+static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+:@%-";
 
 static void print_json(json_t *line) {
   json_dumpf(line, stdout, 0);
@@ -69,14 +74,37 @@ static bool writes_texts(const struct accel_program *program) {
   return program->sequence_length > 0 && program->n_inputs == 0 && program->masking.probability == 0;
 }
 
+/* Whether there is a file of this name, which a shell reads as one word. */
+static bool is_file(const char *path) {
+  struct stat status;
+  return path[0] != '-' && strspn(path, plain) == strlen(path) && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static const char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+/* The path of the job, of which the program knows the name alone: the one that accel-gen launch was given, or a file of
+ * this name in the working folder or in that of the program. JOB where there is none. */
+static const char *job_of(const struct accel_run *run, char path[4096]) {
+  const char *name = run->program->job_file, *launched = getenv("ACCEL_JOB"), *command = run->command;
+  if (name == NULL) return "JOB";
+  if (launched != NULL && strcmp(name_of(launched), name) == 0 && is_file(launched)) return launched;
+  if (is_file(name)) return name;
+  const int length = snprintf(path, 4096, "%.*s%s", (int)(name_of(command) - command), command, name);
+  return length < 4096 && is_file(path) ? path : "JOB";
+}
+
 static void print_use(const struct accel_run *run) {
   const struct log *log = &run->reports.log;
-  char folder[4200];
+  char folder[4200], path[4096];
+  const char *job = job_of(run, path);
   flag_of_folder(run, "--weights", folder);
   if (writes_texts(run->program))
-    rt_log_text(log, LABEL, "sample    accel-gen build JOB --program generate -o generator; ./generator%s", folder);
+    rt_log_text(log, LABEL, "sample    accel-gen build %s --program generate -o generator; ./generator%s", job, folder);
   else
-    rt_log_text(log, LABEL, "evaluate  accel-gen build JOB --program evaluate -o evaluator; ./evaluator%s", folder);
+    rt_log_text(log, LABEL, "evaluate  accel-gen build %s --program evaluate -o evaluator; ./evaluator%s", job, folder);
 }
 
 static void print_resume(const struct accel_run *run, enum run_end end) {

@@ -74,6 +74,16 @@ def compare_columns(run, lines):
 # ---- What runs leave ----
 
 
+def check_last_lines(folder):
+    """They have the path of the job: that of a file of its name, or that accel-gen launch was given; none where --set changed the job."""
+    (folder / "jobs").mkdir()
+    shutil.copy(folder / "one.yaml", folder / "jobs" / "one.yaml")
+    subprocess.run([GENERATOR, "build", "one.yaml", "--set", "optimizer.lr=0.5", "-o", "other.out"], cwd=folder, check=True, timeout=300, capture_output=True)
+    for command, path in ((["./one.out"], "one.yaml"), ([GENERATOR, "launch", "jobs/one.yaml", "./one.out"], "jobs/one.yaml"), (["./other.out"], "JOB")):
+        said = subprocess.run([*command, "--steps", "1", "--project-dir", "short_" + path.replace("/", "_")], cwd=folder, check=True, timeout=100, capture_output=True, text=True).stdout
+        report(f"{' '.join(map(str, command[1:] or command))}: the job is {path}", [] if f"accel-gen build {path} --program generate " in said else [said])
+
+
 def train(folder):
     """Two runs of a job, one of which is stopped and resumed."""
     (folder / "corpus.txt").write_bytes(random.Random(1).randbytes(4000))
@@ -417,7 +427,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp())
     try:
         train(folder)
-        for check in (check_runs, check_memory, check_long, check_damage, check_hostile, check_events, check_refusals, check_colours):
+        for check in (check_runs, check_memory, check_long, check_damage, check_hostile, check_events, check_refusals, check_colours, check_last_lines):
             check(folder)
     finally:
         shutil.rmtree(folder)

@@ -93,6 +93,31 @@ class Drawn(support.Folder):
         self.assertEqual(flags, ["--resume", "auto", "--steps", "40"])
         self.assertIn("resumes from", self.show(*flags))
 
+    def job_in_last_lines(self, *command, **environment):
+        done = subprocess.run([*(command or self.command), *self.command[1:], "--steps", "1"], cwd=self.folder, capture_output=True, text=True,
+                              check=True, env={**os.environ, **environment})
+        return re.search(r"^sample    accel-gen build (.*) --program generate", done.stdout, re.M)[1]
+
+    def test_path_of_the_job(self):
+        """The name that the program has, where there is such a file; the path that accel-gen launch hands on, if it is of this name."""
+        self.assertEqual(self.job_in_last_lines(), "JOB")
+        self.assertEqual(self.job_in_last_lines(FAKE_JOB="fake.yaml"), "JOB")
+        for folder in ("jobs", "with a blank"):
+            (self.folder / folder).mkdir()
+            (self.folder / folder / "fake.yaml").touch()
+            (self.folder / folder / "trainer").symlink_to(self.command[0])
+        self.assertEqual(self.job_in_last_lines("jobs/trainer", FAKE_JOB="fake.yaml"), "jobs/fake.yaml")
+        self.assertEqual(self.job_in_last_lines("with a blank/trainer", FAKE_JOB="fake.yaml"), "JOB")
+        self.assertEqual(self.job_in_last_lines("jobs/trainer"), "JOB")
+        self.assertEqual(self.job_in_last_lines(FAKE_JOB="fake.yaml", ACCEL_JOB="./jobs/fake.yaml"), "./jobs/fake.yaml")
+        self.assertEqual(self.job_in_last_lines(FAKE_JOB="fake.yaml", ACCEL_JOB="jobs/none/fake.yaml"), "JOB")
+        self.assertEqual(self.job_in_last_lines(FAKE_JOB="other.yaml", ACCEL_JOB="jobs/fake.yaml"), "JOB")
+        (self.folder / "fake.yaml").mkdir()
+        self.assertEqual(self.job_in_last_lines(FAKE_JOB="fake.yaml"), "JOB")
+        (self.folder / "fake.yaml").rmdir()
+        (self.folder / "fake.yaml").touch()
+        self.assertEqual(self.job_in_last_lines("jobs/trainer", FAKE_JOB="fake.yaml"), "fake.yaml")
+
     def test_quiet(self):
         self.assertEqual(self.show("--quiet", "--steps", "40000", FAKE_LOG_EVERY="40000", FAKE_EVAL_EVERY="0"), "")
         self.assertEqual(self.show("--quiet", FAKE_SAVE_EVERY="5", session=False), "")

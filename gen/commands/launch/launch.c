@@ -89,6 +89,7 @@ static int run_by_job(const struct options *options, const struct launch *launch
     return STATUS_BAD_JOB;
   }
   struct launched ranks = launched_of_job(job);
+  if (options->n_overrides == 0) setenv("ACCEL_JOB", launch->job, 1); /* for the program's last lines */
   if (options->write != NULL) return launch_write(options, launch, job, &ranks);
   return start(options->arena, launch, &ranks);
 }

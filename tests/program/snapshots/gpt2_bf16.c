@@ -1483,6 +1483,7 @@ static const struct accel_program program = {
             "memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0\n"
             "precision bfloat16 by autocast, weights and their gradients in float32\n"
             "traffic   none (1 rank)\n",
+    .job_file = "job.yaml",
     .steps = 3,
     .seed = 11,
     .data_seed = 11,

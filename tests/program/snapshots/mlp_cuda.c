@@ -407,6 +407,7 @@ static const struct accel_program program = {
             "step      3 rows, 1.93 kFLOP (matmuls 87 %)\n"
             "memory    48.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 48.0\n"
             "traffic   none (1 rank)\n",
+    .job_file = "job.yaml",
     .steps = 3,
     .seed = 11,
     .data_seed = 11,

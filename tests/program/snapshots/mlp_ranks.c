@@ -557,6 +557,7 @@ static const struct accel_program program = {
         "memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0\n"
         "process   outside the arena: 0.4 KiB a rank for exchanges within a machine; libraries and MPI, some 30 MiB\n"
         "traffic   1.5 KiB a step from each of 2 ranks, in 6 collectives\n",
+    .job_file = "job.yaml",
     .steps = 3,
     .seed = 11,
     .data_seed = 11,

@@ -88,6 +88,7 @@ int main(int argc, char **argv) {
       .name = "fake",
       .summary = "1 layer, 304 parameters, float32",
       .job_digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+      .job_file = getenv("FAKE_JOB"),
       .generator = text("FAKE_GENERATOR", "accel-gen 0.1.0"),
       .plan = "model     fake: 304 parameters",
       .steps = number("FAKE_STEPS", 20),
