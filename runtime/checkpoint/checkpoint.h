@@ -20,6 +20,8 @@
 #include "runtime/base/problem.h"
 #include "runtime/files/manifest.h"
 
+#include <stdio.h>
+
 /* An object of user code. */
 struct saved_object {
   void *object;
@@ -58,8 +60,9 @@ bool rt_checkpoint_write(const char *folder, const struct accel_program *program
 /* Writes what another rank than the first has of it, and reports to that one what came of it. */
 void rt_checkpoint_write_part(const char *folder, const struct accel_program *program, char *const *arrays);
 
-/* Reads the manifest of `folder` and compares every file that it names with its size and sum. */
-bool rt_checkpoint_verify(const char *folder, struct manifest *manifest, struct problem *problem);
+/* Reads the manifest of `folder` and compares every file that it names with its size and sum. `shown`: the terminal at
+ * whose end it shows how far it is; NULL: none. */
+bool rt_checkpoint_verify(const char *folder, struct manifest *manifest, FILE *shown, struct problem *problem);
 
 /* Whether the run of `folder` can be continued by this program, by the job's keys (keys.h). */
 bool rt_checkpoint_compare(const char *folder, const struct accel_program *program, char *changed, size_t size,

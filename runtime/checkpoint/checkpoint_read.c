@@ -1,5 +1,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 
+#include "runtime/base/progress.h"
+#include "runtime/base/terminal.h"
 #include "runtime/checkpoint/keys.h"
 #include "runtime/checkpoint/sharded_states.h"
 #include "runtime/files/mapping.h"
@@ -27,13 +29,26 @@ static void report_change(const struct manifest_file *file, const char *path, co
   rt_problem(problem, "%s: its bytes have changed, first among bytes %" PRIu64 " to %" PRIu64, path, first, end - 1);
 }
 
-static bool verify_file(const char *folder, const struct manifest_file *file, struct problem *problem) {
+/* rt_checksum, shown as it goes. */
+static uint64_t sum_of(const struct mapping *mapping, struct progress *progress) {
+  enum { PIECE = 1 << 24 };
+  const unsigned char *bytes = mapping->bytes;
+  struct checksum sum = rt_checksum_start();
+  for (size_t at = 0; at < mapping->size; at += PIECE) {
+    const size_t size = mapping->size - at < PIECE ? mapping->size - at : PIECE;
+    rt_checksum_add(&sum, bytes + at, size);
+    rt_progress_add(progress, size);
+  }
+  return rt_checksum_end(&sum);
+}
+
+static bool verify_file(const char *folder, const struct manifest_file *file, struct progress *progress,
+                        struct problem *problem) {
   char path[4096];
   struct mapping mapping;
   if (!rt_join(path, sizeof path, folder, file->name, problem) || !rt_map(&mapping, path, cure, problem)) return false;
   rt_map_ahead(&mapping);
-  bool whole = mapping.size == file->sum.size,
-       same = whole && rt_checksum(mapping.bytes, mapping.size) == file->sum.xxh64;
+  bool whole = mapping.size == file->sum.size, same = whole && sum_of(&mapping, progress) == file->sum.xxh64;
   if (!whole)
     rt_problem(problem, "%s: %zu bytes, but the manifest says %" PRIu64, path, mapping.size, file->sum.size);
   else if (!same)
@@ -52,10 +67,15 @@ static bool read_manifest(const char *folder, struct manifest *manifest, struct 
   return read || rt_help(problem, "%s", cure);
 }
 
-bool rt_checkpoint_verify(const char *folder, struct manifest *manifest, struct problem *problem) {
+bool rt_checkpoint_verify(const char *folder, struct manifest *manifest, FILE *shown, struct problem *problem) {
   if (!read_manifest(folder, manifest, problem)) return false;
+  uint64_t bytes = 0;
   bool whole = true;
-  for (int i = 0; whole && i < manifest->count; i++) whole = verify_file(folder, &manifest->files[i], problem);
+  for (int i = 0; i < manifest->count; i++) bytes += manifest->files[i].sum.size;
+  struct progress progress = rt_progress_begin(shown, "verifies", 0, bytes);
+  for (int i = 0; whole && i < manifest->count; i++)
+    whole = verify_file(folder, &manifest->files[i], &progress, problem);
+  rt_terminal_clear();
   if (!whole) rt_manifest_free(manifest);
   return whole;
 }

@@ -75,7 +75,7 @@ bool rt_saver_has_any(const struct saver *saver, bool *any, struct problem *prob
 static bool is_whole(const char *path) {
   struct manifest manifest;
   struct problem problem;
-  bool whole = rt_checkpoint_verify(path, &manifest, &problem);
+  bool whole = rt_checkpoint_verify(path, &manifest, stderr, &problem);
   if (whole)
     rt_manifest_free(&manifest);
   else

@@ -26,7 +26,7 @@ static bool choose(struct accel_run *run, struct problem *problem) {
     return rt_help(problem, "resume from the newest with --resume auto, remove them, or choose another --project-dir");
   }
   snprintf(run->resumption.folder, sizeof run->resumption.folder, "%s", run->resumption.requested);
-  if (!rt_checkpoint_verify(run->resumption.requested, &manifest, problem)) return false;
+  if (!rt_checkpoint_verify(run->resumption.requested, &manifest, stderr, problem)) return false;
   rt_manifest_free(&manifest);
   return true;
 }
@@ -92,7 +92,7 @@ static int64_t sum_of(const char *folder) {
   struct manifest manifest;
   struct problem problem;
   struct checksum sum = rt_checksum_start();
-  if (!rt_checkpoint_verify(folder, &manifest, &problem)) return 0;
+  if (!rt_checkpoint_verify(folder, &manifest, NULL, &problem)) return 0;
   for (int i = 0; i < manifest.count; i++) {
     rt_checksum_add(&sum, manifest.files[i].name, strlen(manifest.files[i].name));
     rt_checksum_add(&sum, &manifest.files[i].sum.xxh64, sizeof manifest.files[i].sum.xxh64);

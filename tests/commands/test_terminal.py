@@ -129,6 +129,18 @@ class Commands(support.Folder):
         self.assertRegex(text, r"\r\x1b\[Kall.safetensors: 4 tensors of 4 files\n$")
         self.assertEqual(self.show(*merge, "--quiet"), (0, ""))
 
+    def test_progress_of_verifying(self):
+        """By a clock that is fast, so that a small checkpoint takes long."""
+        one = "runs/fake/checkpoints/checkpoint_0"
+        hurried = {"LD_PRELOAD": str(support.preloaded("fast_clock"))}
+        for words, what in (("verify", "verifies"), ("show", "verifies"), ("diff", "compares")):
+            command = ["checkpoint", words, one, *([one] if words == "diff" else [])]
+            status, text = self.show(*command, **hurried)
+            self.assertEqual((status, broken(text)), (0, []), text)
+            self.assertRegex(text, r"\r\x1b\[K" + what + r" \[[=.]{20}\] \d+\.\d of \d+\.\d MB, \d+\.\d MB/s")
+            quiet = self.show(*command, "--quiet", **hurried)[1]
+            self.assertEqual((text.split("\r\x1b[K")[-1], quiet.count("\x1b")), (self.show(*command, kind="dumb")[1], 0))
+
     def test_quiet(self):
         self.assertEqual(self.show("data", "corpus.txt", "-o", "a.tok", "-q"), (0, ""))
         self.assertEqual(self.show("checkpoint", "verify", "runs/fake/checkpoints/checkpoint_0", "-q"), (0, ""))

@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / folder) for folder in ("build", "runtime")]
 
+from pseudo_terminal import Terminal  # noqa: E402
 from tap import GENERATOR, finish, report  # noqa: E402
 
 DAMAGE = r"""#!/bin/sh
@@ -57,10 +57,11 @@ def main():
         report("what ranks do wrong fails", wrong + ([] if "wrong: reduce on 1 rank" in done.stdout else [lines.get("collectives")]))
         done, lines = trial(folder, CC="/none/cc")
         report("a machine without a compiler fails", [] if done.returncode == 1 and lines["build"][0] == "FAILED" and "/none/cc" in done.stdout else [done.stdout])
-        with subprocess.Popen([GENERATOR, "test"], cwd=folder, env=environment(folder), stdout=subprocess.DEVNULL) as process:
-            time.sleep(1)
-            process.send_signal(signal.SIGTERM)
-            status = process.wait(60)
+        terminal = Terminal([GENERATOR, "test"], cwd=folder, **environment(folder))
+        shown = terminal.read_until(rb"\r\x1b\[K  build        running, \d+ s")
+        report("a terminal shows what it does and for how long", [] if shown else [terminal.drawn])
+        terminal.process.send_signal(signal.SIGTERM)
+        status = terminal.end()[0]
         report("a signal ends it", [] if status == 128 + signal.SIGTERM else [status])
         report("nothing is left", left(folder))
     finish()

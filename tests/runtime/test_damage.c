@@ -56,7 +56,7 @@ static void refused(const char *path, const char *how, size_t at) {
   struct manifest manifest;
   struct problem problem;
   unsigned long first, last;
-  if (rt_checkpoint_verify(folder, &manifest, &problem)) fail_msg("%s: accepted with byte %zu %s", path, at, how);
+  if (rt_checkpoint_verify(folder, &manifest, NULL, &problem)) fail_msg("%s: accepted with byte %zu %s", path, at, how);
   if (strncmp(problem.what, path, strlen(path)) != 0 || strstr(problem.what, "byte") == NULL)
     fail_msg("%s: byte %zu %s: %s", path, at, how, problem.what);
   if (strcmp(how, "changed") == 0 && named_bytes(problem.what, &first, &last) && (at < first || at > last))
@@ -99,12 +99,12 @@ static void every_byte(void **state) {
   for (int i = 0; i < 40; i++) weights[i] = (float)i / 7, moments[i] = (float)i * 3;
   assert_true(rt_checkpoint_begin(folder, &problem));
   assert_true(rt_checkpoint_write(folder, &program, arrays, &what, &problem));
-  assert_true(rt_checkpoint_verify(folder, &manifest, &problem));
+  assert_true(rt_checkpoint_verify(folder, &manifest, NULL, &problem));
   assert_int_equal(manifest.count, 3 + 3 + 4); /* two shards and an index, twice; scheduler, sampler, random, job */
   for (int i = 0; i < manifest.count; i++) damage(manifest.files[i].name);
   damage("manifest.json");
   rt_manifest_free(&manifest);
-  assert_true(rt_checkpoint_verify(folder, &manifest, &problem)); /* all is back in its position */
+  assert_true(rt_checkpoint_verify(folder, &manifest, NULL, &problem)); /* all is back in its position */
   rt_manifest_free(&manifest);
 }
 

@@ -135,11 +135,12 @@ static const struct word {
 
 static json_t *report_of(const struct options *options, const char *word, struct problem *problem) {
   const char *const *arguments = options->arguments + 1;
-  if (strcmp(word, "list") == 0) return checkpoint_list(arguments[0], problem);
-  if (strcmp(word, "show") == 0) return checkpoint_show(arguments[0], problem);
-  if (strcmp(word, "verify") == 0) return checkpoint_verify(arguments[0], problem);
-  if (strcmp(word, "diff") == 0) return checkpoint_diff(options->arena, arguments[0], arguments[1], problem);
-  return checkpoint_merge(arguments[0], options->output, options->quiet, problem);
+  FILE *shown = options->quiet ? NULL : stderr;
+  if (strcmp(word, "list") == 0) return checkpoint_list(arguments[0], shown, problem);
+  if (strcmp(word, "show") == 0) return checkpoint_show(arguments[0], shown, problem);
+  if (strcmp(word, "verify") == 0) return checkpoint_verify(arguments[0], shown, problem);
+  if (strcmp(word, "diff") == 0) return checkpoint_diff(options->arena, arguments[0], arguments[1], shown, problem);
+  return checkpoint_merge(arguments[0], options->output, shown, problem);
 }
 
 static int fail(const struct problem *problem, bool json) {

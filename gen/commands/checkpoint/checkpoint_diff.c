@@ -7,6 +7,8 @@
 #include "gen/commands/checkpoint/checkpoint_report.h"
 #include "gen/spec/restore.h"
 #include "runtime/base/half.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/terminal.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/weights/shards.h"
 
@@ -14,6 +16,7 @@
 struct pair {
   const char *folder[2];
   struct manifest manifest[2];
+  FILE *shown; /* the terminal at whose end progress is shown; NULL: none is */
 };
 
 #define JOB_FILE "job.json"
@@ -72,7 +75,8 @@ static json_t *compare_tensor(const struct stored_tensor *a, const struct stored
 /* Notes the tensors of `own` and their counterparts; of those that only the other side has, it is asked the other way
  * round.
  */
-static json_int_t compare_shards(const char *stem, const struct shards shards[2], json_t *different) {
+static json_int_t compare_shards(const char *stem, const struct shards shards[2], json_t *different,
+                                 struct progress *progress) {
   json_int_t equal = 0;
   for (int side = 0; side < 2; side++)
     for (int i = 0; i < shards[side].n_tensors; i++) {
@@ -80,6 +84,7 @@ static json_int_t compare_shards(const char *stem, const struct shards shards[2]
       if (side == 1 && other != NULL) continue;
       json_t *entry = side == 0 ? compare_tensor(own, other) : compare_tensor(other, own);
       equal += entry == NULL;
+      if (side == 0) rt_progress_add(progress, own->size);
       if (entry == NULL) continue;
       json_object_set_new(entry, "file", json_string(stem));
       json_object_set_new(entry, "name", json_string(own->name));
@@ -107,13 +112,13 @@ static bool has_stem(const struct manifest *manifest, int until, const char *ste
 }
 
 static bool compare_stem(const struct pair *pair, const char *stem, json_int_t *equal, json_t *different,
-                         struct problem *problem) {
+                         struct progress *progress, struct problem *problem) {
   struct shards shards[2] = {0};
   bool open = true;
   for (int side = 0; open && side < 2; side++)
     if (has_stem(&pair->manifest[side], pair->manifest[side].count, stem))
       open = rt_shards_open_in(&shards[side], pair->folder[side], stem, "", problem);
-  if (open) *equal += compare_shards(stem, shards, different);
+  if (open) *equal += compare_shards(stem, shards, different, progress);
   for (int side = 0; side < 2; side++) rt_shards_close(&shards[side]);
   return open;
 }
@@ -123,12 +128,17 @@ static bool compare_tensors(const struct pair *pair, json_t *report, struct prob
   json_int_t equal = 0;
   json_t *different = json_array();
   bool good = true;
+  uint64_t bytes = 0;
+  for (int i = 0; i < pair->manifest[0].count; i++)
+    if (stem_of(pair->manifest[0].files[i].name, stem)) bytes += pair->manifest[0].files[i].sum.size;
+  struct progress progress = rt_progress_begin(pair->shown, "compares", 0, bytes);
   for (int side = 0; side < 2; side++)
     for (int i = 0; good && i < pair->manifest[side].count; i++) {
       bool first = stem_of(pair->manifest[side].files[i].name, stem) && !has_stem(&pair->manifest[side], i, stem) &&
                    (side == 0 || !has_stem(&pair->manifest[0], pair->manifest[0].count, stem));
-      if (first) good = compare_stem(pair, stem, &equal, different, problem);
+      if (first) good = compare_stem(pair, stem, &equal, different, &progress, problem);
     }
+  rt_terminal_clear();
   json_object_set_new(report, "tensors", json_pack("{s:I, s:o}", "equal", equal, "different", different));
   return good;
 }
@@ -249,11 +259,11 @@ static json_t *report_of(struct arena *arena, const struct pair *pair, struct pr
   return report;
 }
 
-json_t *checkpoint_diff(struct arena *arena, const char *a, const char *b, struct problem *problem) {
-  struct pair pair = {.folder = {a, b}};
+json_t *checkpoint_diff(struct arena *arena, const char *a, const char *b, FILE *shown, struct problem *problem) {
+  struct pair pair = {.folder = {a, b}, .shown = shown};
   json_t *report = NULL;
-  if (!rt_checkpoint_verify(a, &pair.manifest[0], problem)) return NULL;
-  if (rt_checkpoint_verify(b, &pair.manifest[1], problem)) report = report_of(arena, &pair, problem);
+  if (!rt_checkpoint_verify(a, &pair.manifest[0], shown, problem)) return NULL;
+  if (rt_checkpoint_verify(b, &pair.manifest[1], shown, problem)) report = report_of(arena, &pair, problem);
   rt_manifest_free(&pair.manifest[0]);
   rt_manifest_free(&pair.manifest[1]);
   return report;

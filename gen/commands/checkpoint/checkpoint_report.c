@@ -21,10 +21,10 @@ static json_int_t bytes_of(const struct manifest *manifest) {
 
 /* ---- list and verify ---- */
 
-static json_t *entry_of(const char *path) {
+static json_t *entry_of(const char *path, FILE *shown) {
   struct manifest manifest;
   struct problem damage;
-  if (!rt_checkpoint_verify(path, &manifest, &damage))
+  if (!rt_checkpoint_verify(path, &manifest, shown, &damage))
     return json_pack("{s:s, s:s}", "path", path, "damage", damage.what);
   json_t *entry =
       json_pack("{s:s, s:I, s:I}", "path", path, "step", (json_int_t)manifest.step, "bytes", bytes_of(&manifest));
@@ -33,13 +33,13 @@ static json_t *entry_of(const char *path) {
 }
 
 /* Adds those of one folder, newest last. */
-static bool list_in(json_t *list, const char *folder, const char *prefix, struct problem *problem) {
+static bool list_in(json_t *list, const char *folder, const char *prefix, FILE *shown, struct problem *problem) {
   struct numbers numbers;
   if (!rt_numbers_find(&numbers, folder, prefix, problem)) return false;
   for (int i = 0; i < numbers.count; i++) {
     char path[4096];
     snprintf(path, sizeof path, "%.4000s/%s%" PRId64, folder, prefix, numbers.items[i]);
-    json_t *entry = entry_of(path);
+    json_t *entry = entry_of(path, shown);
     struct stat status;
     if (json_object_get(entry, "damage") != NULL && lstat(path, &status) != 0) /* a run has dropped it meanwhile */
       json_decref(entry);
@@ -50,14 +50,14 @@ static bool list_in(json_t *list, const char *folder, const char *prefix, struct
   return true;
 }
 
-json_t *checkpoint_list(const char *folder, struct problem *problem) {
+json_t *checkpoint_list(const char *folder, FILE *shown, struct problem *problem) {
   char inner[4096];
   snprintf(inner, sizeof inner, "%.4000s/checkpoints", folder);
   json_t *list = json_array();
   const char *const folders[] = {inner, folder, folder}, *const prefixes[] = {"checkpoint_", "checkpoint_", "step_"};
   json_int_t whole = 0;
   for (int i = 0; i < 3; i++)
-    if (!list_in(list, folders[i], prefixes[i], problem)) {
+    if (!list_in(list, folders[i], prefixes[i], shown, problem)) {
       json_decref(list);
       return NULL;
     }
@@ -66,9 +66,9 @@ json_t *checkpoint_list(const char *folder, struct problem *problem) {
   return json_pack("{s:o, s:I}", "checkpoints", list, "whole", whole);
 }
 
-json_t *checkpoint_verify(const char *folder, struct problem *problem) {
+json_t *checkpoint_verify(const char *folder, FILE *shown, struct problem *problem) {
   struct manifest manifest;
-  if (!rt_checkpoint_verify(folder, &manifest, problem)) return NULL;
+  if (!rt_checkpoint_verify(folder, &manifest, shown, problem)) return NULL;
   json_t *report = json_pack("{s:s, s:I, s:i, s:I}", "path", folder, "step", (json_int_t)manifest.step, "files",
                              manifest.count, "bytes", bytes_of(&manifest));
   rt_manifest_free(&manifest);
@@ -98,22 +98,22 @@ static bool add_tensors(json_t *file, const char *folder, const char *name, stru
   return true;
 }
 
-json_t *checkpoint_show(const char *folder, struct problem *problem) {
+json_t *checkpoint_show(const char *folder, FILE *shown, struct problem *problem) {
   struct manifest manifest;
-  if (!rt_checkpoint_verify(folder, &manifest, problem)) return NULL;
+  if (!rt_checkpoint_verify(folder, &manifest, shown, problem)) return NULL;
   json_t *files = json_array();
   json_t *report = json_pack("{s:s, s:I, s:o}", "path", folder, "step", (json_int_t)manifest.step, "files", files);
-  bool shown = true;
-  for (int i = 0; shown && i < manifest.count; i++) {
+  bool good = true;
+  for (int i = 0; good && i < manifest.count; i++) {
     char sum[17];
     snprintf(sum, sizeof sum, "%016" PRIx64, manifest.files[i].sum.xxh64);
     json_t *file = json_pack("{s:s, s:I, s:s}", "name", manifest.files[i].name, "bytes",
                              (json_int_t)manifest.files[i].sum.size, "xxh64", sum);
     json_array_append_new(files, file);
-    shown = add_tensors(file, folder, manifest.files[i].name, problem);
+    good = add_tensors(file, folder, manifest.files[i].name, problem);
   }
   rt_manifest_free(&manifest);
-  if (shown) return report;
+  if (good) return report;
   json_decref(report);
   return NULL;
 }
@@ -131,7 +131,7 @@ static bool view_of(const struct stored_tensor *stored, struct tensor_view *view
   return rt_problem(problem, "tensor '%s' is of dtype %s, which is not written", stored->name, stored->dtype);
 }
 
-json_t *checkpoint_merge(const char *path, const char *output, bool quiet, struct problem *problem) {
+json_t *checkpoint_merge(const char *path, const char *output, FILE *shown, struct problem *problem) {
   struct shards shards;
   size_t bytes = 0;
   if (!rt_shards_open(&shards, path, "give a folder, an index or a file of safetensors", problem)) return NULL;
@@ -139,7 +139,7 @@ json_t *checkpoint_merge(const char *path, const char *output, bool quiet, struc
   bool good = views != NULL || rt_problem(problem, "no memory for the list of tensors");
   for (int i = 0; good && i < shards.n_tensors; i++) good = view_of(shards.by_name[i], &views[i], problem);
   for (int i = 0; good && i < shards.n_tensors; i++) bytes += views[i].size;
-  struct progress progress = rt_progress_begin(quiet ? NULL : stderr, "merges", 0, bytes);
+  struct progress progress = rt_progress_begin(shown, "merges", 0, bytes);
   good = good && rt_safetensors_write(output, BY_RENAME, views, shards.n_tensors, NULL, &progress, problem);
   rt_terminal_clear();
   json_t *report = good ? json_pack("{s:s, s:i, s:i}", "output", output, "tensors", shards.n_tensors, "files",

@@ -9,12 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gen/base/embedded.h"
 #include "gen/base/file.h"
 #include "gen/commands/cli/files.h"
 #include "gen/commands/launch/launch.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/digits.h"
+#include "runtime/base/progress.h"
 #include "runtime/base/terminal.h"
 
 /* ---- Files ---- */
@@ -90,6 +94,29 @@ static void become(const char *log, const struct words *words) {
   _exit(127);
 }
 
+/* Waits for it; on a terminal with a line that shows how long it takes. A signal that came is handed on. False: there
+ * is nothing to wait for. */
+static bool wait_for(pid_t child, const char *name, int *status) {
+  static const struct timespec pace = {.tv_nsec = 100000000};
+  static const double patience = 1; /* seconds that are no long work yet */
+  char what[64], time[32];
+  int handed = 0;
+  struct progress progress = rt_progress_begin(stdout, name, 0, 0);
+  for (pid_t ended = 0; ended != child;) {
+    ended = waitpid(child, status, progress.out != NULL ? WNOHANG : 0);
+    if (ended < 0 && errno != EINTR) return false;
+    if (asked != handed) kill(child, handed = asked);
+    if (ended != 0) continue;
+    nanosleep(&pace, NULL);
+    if (!rt_progress_is_due(&progress) || rt_now() - progress.began < patience) continue;
+    snprintf(what, sizeof what, "  %-12s running", name);
+    rt_duration(time, sizeof time, rt_now() - progress.began);
+    rt_progress_show(&progress, (const char *const[]){what, time}, 2);
+  }
+  rt_terminal_clear();
+  return true;
+}
+
 bool trial_run(struct trial *trial, const char *name, const struct words *words) {
   trial->log = arena_printf(trial->arena, "%s.log", name);
   launch_catch(note_signal, 0);
@@ -98,11 +125,7 @@ bool trial_run(struct trial *trial, const char *name, const struct words *words)
   pid_t child = fork();
   if (child == 0) become(trial->log, words);
   int status = 0;
-  while (child > 0 && waitpid(child, &status, 0) != child) {
-    if (errno != EINTR) return false;
-    kill(child, asked);
-  }
-  return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 && asked == 0;
+  return child > 0 && wait_for(child, name, &status) && WIFEXITED(status) && WEXITSTATUS(status) == 0 && asked == 0;
 }
 
 /* ---- What they leave ---- */
