@@ -214,6 +214,8 @@ struct jinja_value training_value(const struct program *program) {
   struct jinja_value value = jinja_map(arena);
   set_int(arena, value, "steps", job->training.steps);
   set_int(arena, value, "seed", (int64_t)job->training.seed);
+  const bool staged = program->ranks.pipeline.stages > 0 || program->entry.deferred != NULL;
+  set_real(arena, value, "matmul_flops", staged ? 0 : program->figures.matmul_flops_per_step);
   set_int(arena, value, "micro_steps", job->accumulation.num_steps);
   set_bool(arena, value, "accumulates", gradients_add_up(program));
   set_int(arena, value, "eval_interval", job->training.eval_interval);

@@ -19,20 +19,25 @@ static const struct product {
     {"h100-sxm-80gb", 989.4e12, 494.7e12, 66.9e12, 792.1 / 989.4, 3350e9, 450e9},
 };
 
-static const struct product *product_of(const struct job *job) {
-  for (size_t i = 0; job->devices.hardware != NULL && i < sizeof products / sizeof *products; i++)
-    if (strcmp(products[i].name, job->devices.hardware) == 0) return &products[i];
+static const struct product *product_of(const char *name) {
+  for (size_t i = 0; name != NULL && i < sizeof products / sizeof *products; i++)
+    if (strcmp(products[i].name, name) == 0) return &products[i];
   return NULL;
 }
 
-static double peak_of(const struct product *product, const struct job *job) {
+double product_peak(const char *name, bool bits16, bool tf32) {
+  const struct product *product = product_of(name);
   if (product == NULL) return 0;
-  if (job->precision.mixed != PRECISION_NO || job->precision.param != PRECISION_NO) return product->bits16;
-  return job->precision.tf32 ? product->tf32 : product->float32;
+  return bits16 ? product->bits16 : tf32 ? product->tf32 : product->float32;
 }
 
 static double either(double given, double known) {
   return given > 0 ? given : known;
+}
+
+static double peak_of(const struct job *job) {
+  const bool bits16 = job->precision.mixed != PRECISION_NO || job->precision.param != PRECISION_NO;
+  return either(job->devices.peak_flops, product_peak(job->devices.hardware, bits16, job->precision.tf32));
 }
 
 static void need(const struct job *job, bool known, const char *key, const char *what, struct diagnostics *diags) {
@@ -42,9 +47,9 @@ static void need(const struct job *job, bool known, const char *key, const char 
 
 bool hardware_of(const struct job *job, struct hardware *hardware, struct diagnostics *diags) {
   int before = diags->errors;
-  const struct product *product = product_of(job);
+  const struct product *product = product_of(job->devices.hardware);
   *hardware = (struct hardware){
-      .peak = either(job->devices.peak_flops, peak_of(product, job)),
+      .peak = peak_of(job),
       .efficiency = either(job->devices.efficiency, product != NULL ? product->efficiency : 1),
       .memory_bandwidth = either(job->devices.memory_bandwidth, product != NULL ? product->memory_bandwidth : 0),
       .within = {1e-6 * job->devices.link.latency,

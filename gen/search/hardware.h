@@ -22,6 +22,9 @@ struct hardware {
   const char *name; /* of a known product; NULL: the job's own figures */
 };
 
+/* FLOP/s of matmuls that are published of a known product, by its name for devices.hardware; 0: it is not known. */
+double product_peak(const char *name, bool bits16, bool tf32);
+
 /* The hardware of a job: each figure from its key, else from the known product that devices.hardware names. False with
  * errors in `diags` that name the keys where a figure that the job's ranks need is not known. */
 bool hardware_of(const struct job *job, struct hardware *hardware, struct diagnostics *diags);

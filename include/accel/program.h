@@ -360,6 +360,7 @@ struct accel_program {
   int n_keys;
   const struct accel_key *defaults; /* the others, in a program with hooks or trackers, which may ask for them */
   int n_defaults;
+  double matmul_flops;  /* of a rank's matrix products in a step, as they are computed; 0: ranks have different ones */
   size_t weights_bytes; /* the extent of all parameters, from offset 0 */
   size_t arena_bytes;
   size_t device_bytes;  /* of the arena on a GPU, where the host has but what outlives a step; 0: there is none */

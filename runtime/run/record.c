@@ -58,6 +58,7 @@ static json_t *record_of(const struct accel_run *run) {
   json_object_set_new(record, "steps", json_integer(run->cadences.steps));
   json_object_set_new(record, "unit", json_string(program->sequence_length > 0 ? "token" : "row"));
   json_object_set_new(record, "units_per_step", json_real(rt_units_per_step(run)));
+  if (program->matmul_flops > 0) json_object_set_new(record, "matmul_flops_per_step", json_real(program->matmul_flops));
   json_object_set_new(record, "ranks", json_integer(rt_world()->ranks));
   json_object_set_new(record, "threads", json_integer(omp_get_max_threads()));
   json_object_set_new(record, "arena_bytes", json_integer((json_int_t)program->arena_bytes));

@@ -97,6 +97,60 @@ def train(folder):
             subprocess.run([f"./{name}.out", "--steps", str(steps)], cwd=folder, check=True, timeout=300, capture_output=True)
 
 
+# ---- The machine's limit ----
+
+
+def event(name, kind, start, duration, work=None):
+    return {"name": name, "cat": kind, "ph": "X", "ts": start, "dur": duration, **({"args": work} if work else {})}
+
+
+def write_limited(folder, keys, traced=True):
+    """A run of steps of 3 MFLOP and 50 tokens, and a trace of 4 steps, of which the middle two count."""
+    metrics(folder, [{"step": step, "loss": 1.0, "tokens_per_s": 1000.0 * step, "step_ms": 50.0 / step} for step in range(1, 5)])
+    (folder / "run.json").write_text(json.dumps({"unit": "token", "units_per_step": 50, "ranks": 2, "matmul_flops_per_step": 3e6,
+                                                 "keys": {name: {"value": value} for name, value in keys.items()}}))
+    events = []
+    for step, length in enumerate((100, 10, 12, 50)):
+        at = 1000 * step
+        events += [event("matmul_nt_8x8", "part", at, length / 10, {"flop": 4000, "bytes": 8000}), event("matmul_nt_8x8", "part", at + 20, length / 10, {"flop": 4000, "bytes": 8000}),
+                   event("matmul_4x4", "part", at + 40, length / 2, {"flop": 6000, "bytes": 100}), event("add_9", "part", at + 60, length / 100, {"flop": 90000, "bytes": 9}),
+                   event(f"step {step}", "step", at, length)]
+    if traced:
+        (folder / "profile_0.json").write_text(json.dumps({"traceEvents": events}))
+    return folder
+
+
+def check_limit(folder):
+    """What a job states; else what is published of the product that it names; else the fastest product of the trace, which is no sum."""
+    fastest = 2 * 4000 / (2 * 3.1e-6)
+    cases = {"stated": ({"devices.peak_flops": "4e8", "devices.hardware": "a100-sxm-80gb"}, True, 4e8, "400 MFLOP/s of each process: devices.peak_flops"),
+             "published": ({"devices.hardware": "a100-sxm-80gb"}, True, 19.5e12, "19.5 TFLOP/s of each process: published of a100-sxm-80gb in float32"),
+             "tf32": ({"devices.hardware": "a100-sxm-80gb", "precision.tf32": "true"}, True, 156e12, "156 TFLOP/s of each process: published of a100-sxm-80gb in TF32"),
+             "bf16": ({"devices.hardware": "h100-sxm-80gb", "precision.mixed_precision": "bf16"}, True, 989.4e12, "989 TFLOP/s of each process: published of h100-sxm-80gb in 16 bits"),
+             "traced": ({}, True, fastest, "1.29 GFLOP/s of each process: the fastest product of its profile, matmul_nt_8x8"), "unknown": ({}, False, None, None)}
+    wrong = []
+    for name, (keys, traced, limit, words) in cases.items():
+        done, page = written(write_limited(folder / "limits" / name, keys, traced))
+        if page is None:
+            wrong.append(done.stderr)
+            continue
+        shares = None if limit is None else [100 * 3e6 * 20 * step / limit for step in range(1, 5)]
+        found = page.data["runs"][0]["series"].get("limit_share", {"mean": None})["mean"]
+        same = found is shares if shares is None else len(found) == 4 and all(abs(a - b) < 1e-5 * b for a, b in zip(found, shares))
+        wrong += [] if same else [f"{name}: {found} is not {shares}"]
+        wrong += [f"{name}: no '{words}'"] if words and words not in page.source else []
+        wrong += [f"{name}: a limit"] if words is None and ("limit of" in page.source or "% of the limit" in page.source) else []
+        wrong += [f"{name}: no rate"] if "150 MFLOP/s" not in page.source else []
+    report("the share of the limit is that of the number that is named", wrong)
+    _, page = written(folder / "limits" / "traced")
+    rows = {next(row.all("th")).words(): [cell.words() for cell in row.all("td")][:5] for shown in page.root.all("table", class_="bars") for body in shown.all("tbody") for row in body.all("tr")}
+    expected = {"matmul": ["3", "0.022", "70.0", "0.6", "0.7"], "add": ["1", "0.000", "1.0", "290.3", "0.0"]}
+    report("kinds of kernels have their rates", [] if rows == expected else [rows])
+    done = subprocess.run([GENERATOR, "plan", "one.yaml", "--json"], cwd=folder, check=True, capture_output=True, text=True)
+    record = json.loads((folder / "one" / "run.json").read_text())
+    report("a run records the products of its plan", [] if record["matmul_flops_per_step"] == json.loads(done.stdout)["matmul_flops_per_step"] else [record["matmul_flops_per_step"]])
+
+
 # ---- The memory of a step ----
 
 OFFSETS = """
@@ -427,7 +481,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp())
     try:
         train(folder)
-        for check in (check_runs, check_memory, check_long, check_damage, check_hostile, check_events, check_refusals, check_colours, check_last_lines):
+        for check in (check_runs, check_limit, check_memory, check_long, check_damage, check_hostile, check_events, check_refusals, check_colours, check_last_lines):
             check(folder)
     finally:
         shutil.rmtree(folder)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gen/base/quantity.h"
+#include "gen/commands/report/limit.h"
 #include "gen/commands/report/page.h"
 #include "gen/report/chart.h"
 #include "gen/report/data.h"
@@ -25,6 +26,7 @@ static const struct kind kinds[] = {
     {"lr", NULL, "Learning rate", ""},
     {"grad_norm", NULL, "Gradient norm", "of the whole gradient, before clipping"},
     {"tokens_per_s", NULL, "Throughput", "tokens or rows a second"},
+    {"limit_share", NULL, "Share of the limit", "% of the machine's matrix products a second"},
     {"step_ms", NULL, "Time of a step", "ms"},
     {"input_wait_ms", NULL, "Waiting for batches", "ms of a step"},
     {"peak_memory_mib", NULL, "Memory of the host, peak", "MiB"},
@@ -183,11 +185,25 @@ static const char *least_text(struct arena *arena, const struct report_run *run,
                       count_text(arena, run->metrics.columns[at].last));
 }
 
-static const char *mean_text(struct arena *arena, const struct report_run *run, const char *name) {
+/* 0: there is no number. */
+static double mean_of(const struct report_run *run, const char *name) {
   const struct series *series = own_series(run, name);
   double sum = 0;
   for (int k = 0; series != NULL && k < run->metrics.n_columns; k++) sum += series->cells[k].sum;
-  return series != NULL ? number_text(arena, sum / (double)series->count) : "";
+  return series != NULL ? sum / (double)series->count : 0;
+}
+
+static const char *mean_text(struct arena *arena, const struct report_run *run, const char *name) {
+  return own_series(run, name) != NULL ? number_text(arena, mean_of(run, name)) : "";
+}
+
+/* "12.3 GFLOP/s, 45 % of the limit": of the matrix products of a rank, in the mean. */
+static const char *products_text(struct arena *arena, const struct report_run *run) {
+  const double units = report_number(run->record, "units_per_step", 0), mean = mean_of(run, "tokens_per_s");
+  if (report_products(run) <= 0 || units <= 0 || mean <= 0) return "";
+  const char *rate = flops_text(arena, report_products(run) * mean / units);
+  if (own_series(run, "limit_share") == NULL) return arena_printf(arena, "%s/s", rate);
+  return arena_printf(arena, "%s/s, %.3g %% of the limit", rate, mean_of(run, "limit_share"));
 }
 
 static const char *time_text(struct arena *arena, double seconds) {
@@ -210,6 +226,7 @@ static struct jinja_value run_value(struct arena *arena, const struct report_run
   set_last(arena, value, run, "loss");
   jinja_set(arena, value, "eval", jinja_string(arena, least_text(arena, run, "eval_loss")));
   jinja_set(arena, value, "rate", jinja_string(arena, mean_text(arena, run, "tokens_per_s")));
+  jinja_set(arena, value, "products", jinja_string(arena, products_text(arena, run)));
   jinja_set(arena, value, "ms", jinja_string(arena, mean_text(arena, run, "step_ms")));
   set_last(arena, value, run, "peak_memory_mib");
   jinja_set(arena, value, "time", jinja_string(arena, metrics->has_seconds ? time_text(arena, end->seconds) : ""));

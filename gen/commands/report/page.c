@@ -4,6 +4,7 @@
 
 #include "gen/base/embedded.h"
 #include "gen/base/text.h"
+#include "gen/commands/report/limit.h"
 
 /* ---- Names ---- */
 
@@ -60,7 +61,10 @@ int page_make(struct arena *arena, const struct page_source *source, const char 
   enum status status = STATUS_CANNOT;
   for (int i = 0; i < source->count; i++) {
     const char *problem = report_run_read(arena, source->arguments[i], &runs[i], inputs);
-    if (problem != NULL) text_printf(&lines, "%s\n", problem);
+    if (problem != NULL)
+      text_printf(&lines, "%s\n", problem);
+    else
+      report_add_share(arena, &runs[i]);
   }
   name_runs(arena, runs, source->count);
   *problems = text_string(&lines);

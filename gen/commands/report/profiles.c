@@ -12,7 +12,7 @@ enum { MOST_KINDS = 14 };
 /* Kernels whose names differ in their sizes alone. */
 struct kernel_kind {
   const char *name;
-  double times, seconds;
+  double times, seconds, flops, bytes; /* of a step */
 };
 
 struct kinds {
@@ -39,8 +39,9 @@ static int by_seconds(const void *a, const void *b) {
 static struct kinds kinds_of(struct arena *arena, const struct step_profile *profile) {
   struct kinds kinds = {0};
   for (int i = 0; i < profile->count; i++) {
-    const struct kernel_kind part = {kind_of(arena, profile->items[i].name), profile->items[i].times,
-                                     profile->items[i].seconds};
+    const struct profile_part *item = &profile->items[i];
+    const struct kernel_kind part = {kind_of(arena, item->name), item->times, item->seconds, item->flops * item->times,
+                                     item->bytes * item->times};
     int at = 0;
     while (at < kinds.count && strcmp(kinds.items[at].name, part.name) != 0) at++;
     if (at == kinds.count) {
@@ -48,10 +49,17 @@ static struct kinds kinds_of(struct arena *arena, const struct step_profile *pro
     } else {
       kinds.items[at].times += part.times;
       kinds.items[at].seconds += part.seconds;
+      kinds.items[at].flops += part.flops;
+      kinds.items[at].bytes += part.bytes;
     }
   }
   if (kinds.count > 0) qsort(kinds.items, (size_t)kinds.count, sizeof *kinds.items, by_seconds);
   return kinds;
+}
+
+/* So many thousand millions a second. */
+static struct jinja_value rate_text(struct arena *arena, double work, double seconds) {
+  return jinja_string(arena, work > 0 && seconds > 0 ? arena_printf(arena, "%.1f", 1e-9 * work / seconds) : "");
 }
 
 static void add_kind(struct arena *arena, struct jinja_value list, const struct kernel_kind *kind, double step) {
@@ -61,6 +69,8 @@ static void add_kind(struct arena *arena, struct jinja_value list, const struct 
   jinja_set(arena, row, "times", jinja_string(arena, kind->times > 0 ? arena_printf(arena, "%.3g", kind->times) : ""));
   jinja_set(arena, row, "ms", jinja_string(arena, arena_printf(arena, "%.3f", 1e3 * kind->seconds)));
   jinja_set(arena, row, "part", jinja_string(arena, arena_printf(arena, "%.1f", part)));
+  jinja_set(arena, row, "flops", rate_text(arena, kind->flops, kind->seconds));
+  jinja_set(arena, row, "bytes", rate_text(arena, kind->bytes, kind->seconds));
   jinja_set(arena, row, "width", jinja_string(arena, arena_printf(arena, "%.2f", part < 100 ? part : 100)));
   jinja_push(arena, list, row);
 }
@@ -79,6 +89,12 @@ static struct jinja_value rows_of(struct arena *arena, const struct kinds *kinds
   return list;
 }
 
+static bool has_work(const struct kinds *kinds) {
+  for (int i = 0; i < kinds->count; i++)
+    if (kinds->items[i].flops > 0) return true;
+  return false;
+}
+
 void page_add_profiles(struct arena *arena, struct jinja_value page, const struct report_run *runs, int count) {
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < count; i++) {
@@ -90,6 +106,7 @@ void page_add_profiles(struct arena *arena, struct jinja_value page, const struc
     jinja_set(arena, value, "index", jinja_int(i));
     jinja_set(arena, value, "steps", jinja_int(profile.n_steps));
     jinja_set(arena, value, "ms", jinja_string(arena, arena_printf(arena, "%.3f", 1e3 * profile.step)));
+    jinja_set(arena, value, "has_work", jinja_bool(has_work(&kinds)));
     jinja_set(arena, value, "rows", rows_of(arena, &kinds, profile.step));
     jinja_push(arena, list, value);
   }

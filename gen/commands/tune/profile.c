@@ -102,7 +102,11 @@ static void read_events(struct arena *arena, const json_t *list, struct step_pro
       struct events none = {arena_alloc(arena, ((size_t)n_steps + 1) * sizeof(double)), 0};
       all = arena_grow(arena, all, profile->count, &capacity, sizeof *all);
       all[profile->count] = none;
-      ARENA_PUSH(arena, *profile, ((struct profile_part){.name = arena_string(arena, name)}));
+      const json_t *work = json_object_get(event, "args");
+      ARENA_PUSH(arena, *profile,
+                 ((struct profile_part){.name = arena_string(arena, name),
+                                        .flops = json_number_value(json_object_get(work, "flop")),
+                                        .bytes = json_number_value(json_object_get(work, "bytes"))}));
     }
     all[at].seconds[step] += seconds;
     all[at].count++;

@@ -11,6 +11,7 @@
 struct profile_part {
   const char *name;
   double times, seconds;
+  double flops, bytes; /* of one run; 0: the trace does not say */
 };
 
 struct step_profile {

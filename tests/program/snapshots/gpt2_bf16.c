@@ -1497,6 +1497,7 @@ static const struct accel_program program = {
     .n_states = 3,
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
+    .matmul_flops = 263424.0,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .processor = ACCEL_PROCESSOR,

@@ -419,6 +419,7 @@ static const struct accel_program program = {
     .n_states = 3,
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
+    .matmul_flops = 1680.0,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = offsetof(struct arena, feed),
     .device_bytes = sizeof(struct arena),

@@ -570,6 +570,7 @@ static const struct accel_program program = {
     .n_states = 2,
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
+    .matmul_flops = 3360.0,
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .processor = ACCEL_PROCESSOR,
