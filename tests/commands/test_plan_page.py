@@ -143,6 +143,28 @@ def check_picture(figure, ranks, parts):
     return wrong[:3]
 
 
+def check_stage_memory(memory, times, stages):
+    """What each rank has throughout is plan's; activations are there from a forward to the last action of its micro-batch and stage, on bytes of
+    their own, and at most as many as plan says."""
+    wrong = [] if memory["parts"] == times["parts"] and len(memory["ranks"]) == len(stages) else [memory["parts"]]
+    for k, (rank, row, stage) in enumerate(zip(memory["ranks"], times["ranks"], stages)):
+        spans = {}
+        for _, at_stage, batch, start, end in row:
+            first, last = spans.get((batch, at_stage), (start, end))
+            spans[batch, at_stage] = (min(first, start), max(last, end))
+        boxes = rank["occupants"]
+        kept = {tuple(map(int, re.findall(r"\d+", box[0]))): (box[4], box[5]) for box in boxes if box[0].startswith("micro-batch")}
+        wrong += [] if kept == spans else [f"rank {k}: {kept} is not {spans}"]
+        wrong += [f"rank {k}: {a} {b}" for i, a in enumerate(boxes) for b in boxes[:i] if a[2] < b[2] + b[3] and b[2] < a[2] + a[3] and a[4] < b[5] and b[4] < a[5]][:2]
+        whole = {kind: sum(box[3] for box in boxes if box[1] == kind and (box[4], box[5]) == (0, memory["parts"])) for kind in ("weights", "gradients", "optimizer")}
+        wrong += [] if all(whole[kind] == stage[kind] for kind in whole) else [f"rank {k}: {whole}, not {stage}"]
+        slots = {(box[2], box[3]) for box in boxes if box[1] == "activations"}
+        wrong += [] if sum(size for _, size in slots) == stage["activations"] else [f"rank {k}: {slots} are not {stage['activations']}"]
+        wrong += [] if len({at for at, _ in slots}) - any("way" in box[0] for box in boxes) == sum(stage["chunks"]) else [f"rank {k}: {len(slots)} slots, not {stage['chunks']}"]
+        wrong += [] if rank["bytes"] == sum(whole.values()) + stage["activations"] else [f"rank {k}: {rank['bytes']} bytes"]
+    return wrong
+
+
 def check_pipelines(folder):
     for schedule, (ranks, batches, *chunks) in PIPELINES.items():
         keys = pipeline(schedule, ranks, batches, *chunks)
@@ -158,6 +180,8 @@ def check_pipelines(folder):
         wrong += [] if len(times["ranks"]) == ranks else ["ranks"]
         report(f"{schedule}: the order is that of the trainer", wrong)
         report(f"{schedule}: nothing begins before what it needs, nor later", check_times(times["ranks"], times["parts"]))
+        report(f"{schedule}: ranks have the memory of plan, and activations while they are needed",
+               check_stage_memory(script(page, "memory-data"), times, plan["pipeline"]["stages"]))
         figure = next(page.root.all("figure", class_="schedule"))
         report(f"{schedule}: the picture is that of the times", check_picture(figure, times["ranks"], times["parts"]))
         busy = sum(action[4] - action[3] for row in times["ranks"] for action in row)

@@ -225,6 +225,11 @@ def check_memory(folder):
         wrong += [f"{name}: {a} {b}" for i, a in enumerate(boxes) for b in boxes[:i] if a[2] < b[2] + b[3] and b[2] < a[2] + a[3] and a[4] <= b[5] and b[4] <= a[5]][:2]
         wrong += [f"{name}: no {kind}" for kind in ("weights", "gradients", "activations", "scratch") if plan[kind] > 0 and kind not in {box[1] for box in boxes}]
     report("so do those of other jobs", wrong)
+    stages = {"parallelism": {"pp": 2}, "devices": {"per_node": 2, "threads": 1}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}}
+    (folder / "other.yaml").write_text(json.dumps({**{key: value for key, value in job.items() if key not in ("profile", "tracking")}, **stages}))
+    done, page = written(folder / "memory", "--job", folder / "other.yaml")
+    kept = [len([box for box in rank["occupants"] if box[0].startswith("micro-batch")]) for rank in json.loads(next(page.root.all("script", id="memory-data")).text)["ranks"]] if page else done.stderr
+    report("stages of a pipeline have a picture each", [] if kept == [3, 3] and not page.wrong and done.stderr == "" else [kept, page and page.wrong, done.stderr])
     (folder / "bad.yaml").write_text("model: 5\n")
     done, _ = written(folder / "memory", "--job", folder / "bad.yaml")
     report("a wrong job has its messages", [] if done.returncode == 2 and "bad.yaml:1:8: error" in done.stderr else [done.returncode, done.stderr])

@@ -122,6 +122,7 @@ static const char *runs_with(struct arena *arena, const struct report_run *runs,
 
 struct jinja_value memory_value(struct arena *arena, const struct occupancy *occupancy) {
   struct jinja_value value = jinja_map(arena);
+  jinja_set(arena, value, "staged", jinja_bool(false));
   jinja_set(arena, value, "bytes", jinja_string(arena, bytes_text(arena, occupancy->total)));
   jinja_set(arena, value, "regions", regions_of(arena, occupancy));
   jinja_set(arena, value, "paths", jinja_string(arena, paths_of(arena, occupancy)));
@@ -146,18 +147,18 @@ bool memory_plan(const struct options *options, struct inputs *inputs, struct pl
   if (compilation.diags.count > 0) diag_print(&compilation.diags, stderr, options->colour);
   if (status != STATUS_OK) return false;
   inputs_add_compilation(inputs, &compilation);
+  planned->program = compilation.program;
   planned->occupancy = occupancy_of(compilation.program);
   planned->digest = compilation.job->digest;
-  if (planned->occupancy == NULL)
-    rt_print(stderr, "accel-gen report: %s: the memory of stages of a pipeline has no picture\n", options->job);
   return true;
 }
 
 void page_add_memory(struct arena *arena, struct jinja_value page, const struct report_run *runs, int count,
                      const struct planned_memory *planned) {
   jinja_set(arena, page, "memory", jinja_none());
-  if (planned->occupancy == NULL) return;
-  struct jinja_value value = memory_value(arena, planned->occupancy);
+  if (planned->program == NULL) return;
+  struct jinja_value value =
+      planned->occupancy != NULL ? memory_value(arena, planned->occupancy) : memory_of_stages(arena, planned->program);
   jinja_set(arena, value, "job", page_text(arena, planned->job));
   jinja_set(arena, value, "runs", page_text(arena, runs_with(arena, runs, count, planned->digest)));
   jinja_set(arena, page, "memory", value);

@@ -10,9 +10,14 @@
 /* Values for the picture (share/report/memory.html.j2). */
 struct jinja_value memory_value(struct arena *arena, const struct occupancy *occupancy);
 
+/* The same of the ranks of a pipeline (stage_occupancies_of), with the schedule's times; none where a step has more
+ * actions than a picture can show. */
+struct jinja_value memory_of_stages(struct arena *arena, struct program *program);
+
 /* The plan of a run's job. */
 struct planned_memory {
-  const struct occupancy *occupancy; /* NULL: there is no picture */
+  const struct occupancy *occupancy; /* NULL: ranks are stages */
+  struct program *program;           /* NULL: there is no job */
   const char *job, *digest;          /* its file, and of what is resolved from it */
 };
 

@@ -83,6 +83,8 @@ int plan_page_write(const struct compilation *compilation, const char *text, con
   jinja_set(arena, page, "job", page_text(arena, compilation->options->argument));
   jinja_set(arena, page, "lines", lines_of_plan(arena, text));
   jinja_set(arena, page, "memory", occupancy != NULL ? memory_value(arena, occupancy) : jinja_none());
+  const bool staged = program->kind == PROGRAM_TRAIN && program->ranks.pipeline.stages > 0;
+  jinja_set(arena, page, "staged_memory", staged ? memory_of_stages(arena, program) : jinja_none());
   jinja_set(arena, page, "bytes", jinja_string(arena, bytes_text(arena, program->figures.bytes.total)));
   jinja_set(arena, page, "classes", classes_of(arena, &program->figures.bytes));
   page_add_mesh(arena, page, program);

@@ -172,6 +172,13 @@ struct byte_ranges stage_saved_ranges(const struct program *program, int rank) {
   return joined(ranges);
 }
 
+int64_t stage_slot_bytes(const struct program *program, int stage) {
+  struct byte_ranges ranges = {0};
+  add_saved(program, program->entry.forward, stage, 0, &ranges);
+  ranges = joined(ranges);
+  return byte_ranges_sum(&ranges);
+}
+
 /* ---- What is not used ---- */
 
 static void add_unused(struct program *program, int rank, const char *member, int64_t bytes, struct byte_ranges used) {

@@ -24,6 +24,9 @@ struct byte_ranges stage_tree_ranges(const struct program *program, const struct
 /* What they use of the saved values of all micro-batches, which are one after the other. */
 struct byte_ranges stage_saved_ranges(const struct program *program, int rank);
 
+/* Bytes of the saved values of one micro-batch in a stage. */
+int64_t stage_slot_bytes(const struct program *program, int stage);
+
 /* Of a device with memory of its own, fills program->ranks.pipeline.unused. After all that lays out the arena. What is
  * not known to be unused is in none of them. */
 void plan_stage_memory(struct program *program);
