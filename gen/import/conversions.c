@@ -194,7 +194,7 @@ static enum import_state as_strategy(struct conversion *c) {
 
 /* As tracking.log_with writes it; NULL: it has no such tool. */
 static struct spec_node *tracker_of(const struct conversion *c, const struct spec_node *value) {
-  static const char *const others[] = {"jsonl", "all"};
+  static const char *const others[] = {"jsonl", "swanlab", "aim", "all"};
   for (int i = 0; job_sink_names[i] != NULL; i++)
     if (node_is_word(value, job_sink_names[i])) return node_of(c, job_sink_names[i]);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -302,16 +302,25 @@ static void bind_training(struct job *job, struct diagnostics *diags) {
   job->schedule.stable_steps = stable ? spec_integer(job, "schedule.stable_steps") : -1;
 }
 
-const char *const job_sink_names[] = {"csv", "tensorboard", "wandb", "mlflow", "dvclive", NULL};
+const char *const job_sink_names[] = {"csv", "tensorboard", "wandb", "mlflow", "dvclive", "trackio", NULL};
+
+/* Tools that read files of others: by `swanlab convert -t wandb-local` and `aim convert mlflow`. */
+static const struct importer {
+  const char *name;
+  enum sink reads;
+} importers[] = {{"swanlab", SINK_WANDB}, {"aim", SINK_MLFLOW}};
+
+static void bind_sink(struct job *job, const char *name) {
+  for (int s = 0; s < SINKS; s++)
+    if (strcmp(name, "all") == 0 || strcmp(name, job_sink_names[s]) == 0) job->tracking.sinks[s] = true;
+  for (size_t i = 0; i < sizeof importers / sizeof *importers; i++)
+    if (strcmp(name, importers[i].name) == 0) job->tracking.sinks[importers[i].reads] = true;
+}
 
 static void bind_sinks(struct job *job) {
   const struct spec_node *list = spec_find(job->tree, "tracking.log_with"),
                          *tags = spec_find(job->tree, "tracking.tags");
-  for (int i = 0; list != NULL && i < list->count; i++)
-    for (int s = 0; s < SINKS; s++) {
-      const char *name = list->entries[i].value->text;
-      if (strcmp(name, "all") == 0 || strcmp(name, job_sink_names[s]) == 0) job->tracking.sinks[s] = true;
-    }
+  for (int i = 0; list != NULL && i < list->count; i++) bind_sink(job, list->entries[i].value->text);
   for (int i = 0; tags != NULL && i < tags->count; i++) job->tracking.tags[i] = tags->entries[i].value->text;
 }
 

@@ -57,16 +57,19 @@ static const struct library {
     {"MPI", "accel-runtime-mpi"},         {"CUDA runtime", "accel-runtime-cuda"},
     {"cuBLASLt", "accel-runtime-cuda"},   {"cuDNN", "accel-runtime-cuda"},
     {"NCCL", "accel-runtime-cuda-ranks"}, {"HIP runtime", "accel-runtime-hip"},
-    {"hipBLASLt", "accel-runtime-hip"},
+    {"hipBLASLt", "accel-runtime-hip"},   {"SQLite", "sqlite3"},
 };
 
+/* The runtime is the first package; others are libraries that not all programs need. */
 static bool is_linked(const struct manifest *manifest, const struct library *library) {
+  if (strcmp(library->runtime, "sqlite3") == 0) return strstr(manifest->runtime, " sqlite3") != NULL;
   return strncmp(manifest->runtime, library->runtime, strlen(library->runtime)) == 0;
 }
 
 static json_t *components(struct arena *arena, const struct made *made, json_t *references) {
   const struct manifest *manifest = made->manifest;
-  json_t *list = json_array(), *runtime = component("library", "accel-runtime", manifest->runtime);
+  const char *first = arena_copy(arena, manifest->runtime, strcspn(manifest->runtime, " "));
+  json_t *list = json_array(), *runtime = component("library", "accel-runtime", first);
   json_put(runtime, "version", manifest->generator.version);
   json_array_append_new(list, runtime);
   json_array_append_new(references, json_string("accel-runtime"));

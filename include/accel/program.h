@@ -312,15 +312,15 @@ enum accel_prediction {
 /* A tool for which the run writes files, in its own format. A program is linked with those that it names. */
 struct accel_sink;
 extern const struct accel_sink accel_sink_csv, accel_sink_tensorboard, accel_sink_wandb, accel_sink_mlflow,
-    accel_sink_dvclive;
+    accel_sink_dvclive, accel_sink_trackio;
 
 /* For whom the run is tracked, in addition to metrics.jsonl (docs/tracking.md). */
 struct accel_tracking {
-  const struct accel_sink *sinks[8]; /* NULL after them */
-  const char *project;               /* that the run belongs to; NULL: the model's name */
-  const char *run_name;              /* NULL: the name of the run's folder */
-  const char *tags[16];              /* NULL after them */
-  const char *logging_dir;           /* the folder of their files; NULL: the run's */
+  const struct accel_sink *sinks[12]; /* NULL after them */
+  const char *project;                /* that the run belongs to; NULL: the model's name */
+  const char *run_name;               /* NULL: the name of the run's folder */
+  const char *tags[16];               /* NULL after them */
+  const char *logging_dir;            /* the folder of their files; NULL: the run's */
 };
 
 /* What was decided at generation and the runtime must know. All strings are static. */

@@ -98,6 +98,13 @@ shift 2
 exec "$@" -c -o "$object" "$source"
 SCRIPT
 
+# SQLite, for the files of Trackio alone.
+if grep -q accel_sink_trackio "$program.c"; then
+  # shellcheck disable=SC2086
+  echo '#include <sqlite3.h>' | "$cc" $include -E -x c - >/dev/null 2>&1 || fail "no SQLite (libsqlite3-dev) for $machine, which tracking.log_with: trackio needs"
+  libs="$libs -lsqlite3"
+fi
+
 # An archive of each folder: one that comes earlier in the link answers for one that comes later. What knows
 # of devices and of several ranks comes first.
 for folder in runtime/*/; do

@@ -26,10 +26,12 @@ from mlflow import MlflowClient
 from PIL import Image
 from tensorboard.backend.event_processing import event_accumulator, plugin_event_accumulator
 from tensorboard.plugins.hparams import metadata as hparams
+from trackio import sqlite_storage
 from wandb.proto import wandb_internal_pb2
 from wandb.sdk.internal.datastore import DataStore
 
-ALL = ("csv", "tensorboard", "wandb", "mlflow", "dvclive")
+ALL = ("csv", "tensorboard", "wandb", "mlflow", "dvclive", "trackio")
+SMALL = ALL[:5]  # whose files begin with less than 8 KiB
 HOOKS = r"""#include <accel/hooks.h>
 #include <accel/tracking.h>
 #include <math.h>
@@ -176,7 +178,20 @@ def read_dvclive(folder):
     return found
 
 
-READERS = {"csv": read_csv, "tensorboard": read_tensorboard, "wandb": read_wandb, "mlflow": read_mlflow, "dvclive": read_dvclive}
+def trackio_rows(folder):
+    """Of each step what Trackio shows of it, in its own order."""
+    sqlite_storage.TRACKIO_DIR = folder / "run" / "trackio"
+    rows = sqlite_storage.SQLiteStorage.get_logs("digits", "first one", run_id=run_id(folder))
+    assert [row["step"] for row in rows] == sorted({row["step"] for row in rows})
+    return {row.pop("step"): row for row in rows}
+
+
+def read_trackio(folder):
+    return {step: {name: value for name, value in row.items() if isinstance(value, (int, float))} for step, row in trackio_rows(folder).items()}
+
+
+READERS = {"csv": read_csv, "tensorboard": read_tensorboard, "wandb": read_wandb, "mlflow": read_mlflow, "dvclive": read_dvclive,
+           "trackio": read_trackio}
 PLAIN = ("mlflow", "dvclive")  # whose names are those of files
 
 
@@ -207,6 +222,7 @@ class Tracking(unittest.TestCase):
         self.check_tensorboard(open_tensorboard(trainer.folder))
         self.check_wandb(trainer)
         self.check_mlflow(trainer)
+        self.check_trackio(trainer.folder)
 
     def check_wandb(self, trainer):
         records = wandb_records(trainer.folder)
@@ -218,6 +234,27 @@ class Tracking(unittest.TestCase):
         rows = wandb_rows(trainer.folder)
         self.assertEqual(rows[8]["sample/text"], 'step 8: "quoted", ä')
         self.assertEqual((sum(rows[4]["odd"]["values"]), rows[4]["odd"]["bins"][0], rows[4]["odd"]["bins"][-1]), (3, 1, 3))
+
+    def check_trackio(self, folder):
+        rows = trackio_rows(folder)
+        store = sqlite_storage.SQLiteStorage
+        self.assertEqual([(run["name"], run["id"]) for run in store.get_run_records("digits")], [("first one", run_id(folder))])
+        config = store.get_run_config("digits", "first one", run_id=run_id(folder))
+        self.assertEqual((config["training.steps"], config["optimizer.name"], config["data.shuffle"]), (12, "adamw", True))
+        self.assertEqual(rows[8]["sample/text"], {"_type": "trackio.markdown", "_value": 'step 8: "quoted", ä'})
+        odd = rows[4]["odd"]
+        self.assertEqual((odd["_type"], sum(odd["values"]), odd["bins"][0], odd["bins"][-1], len(odd["bins"])), ("trackio.histogram", 3, 1, 3, 65))
+        image = rows[12]["sample/image"]
+        pixels = np.asarray(Image.open(folder / "run" / "trackio" / "media" / image["file_path"]))
+        self.assertEqual((image["_type"], pixels.tolist()), ("trackio.image", [[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [12, 7, 9]]]))
+        self.assertEqual(rows[12]["timestamp"][10:11] + rows[12]["timestamp"][-6:], "T+00:00")
+        store.migrate_all_projects()  # as `trackio show` begins: nothing is lost
+        self.assertEqual(trackio_rows(folder), rows)
+
+    def test_importers(self):
+        """Tools that import what others read are written for those."""
+        trainer = prepare(self, log_with=["swanlab", "aim"])
+        self.assertIn("{&accel_sink_wandb, &accel_sink_mlflow}", trainer.generate())
 
     def check_mlflow(self, trainer):
         _, run = mlflow_run(trainer.folder)
@@ -301,16 +338,16 @@ class Tracking(unittest.TestCase):
 
     def test_a_full_disk_ends_the_run(self):
         """With a message; what was written opens, and the run that resumes when there is room has each step once."""
-        trainer = prepare(self, steps=60, log_with=ALL)
+        trainer = prepare(self, steps=60, log_with=SMALL)
         limited = ["bash", "-c", 'ulimit -f 8; exec "$@"', "sh", trainer.folder / "trainer"]
         ended = subprocess.run(limited, cwd=trainer.folder, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
         self.assertEqual(ended.returncode, 1)
         self.assertRegex(ended.stderr, r"cannot be written: File too large")
-        for tool in ALL:
+        for tool in SMALL:
             found = READERS[tool](trainer.folder)
             self.assertEqual(sorted(found), list(range(1, len(found) + 1)), tool)
         trainer.run()
-        self.assertEqual(len(self.compare(trainer.folder)), 60)
+        self.assertEqual(len(self.compare(trainer.folder, SMALL)), 60)
 
     def test_a_full_disk_that_gets_room(self):
         """The run warns and trains on; what waited is written when there is room, and then each step is there once."""
@@ -379,11 +416,12 @@ class Tracking(unittest.TestCase):
     def test_damaged_files(self):
         """What is after the damage would be lost, so the run ends before it cuts the file."""
         trainer, (_, table, events, wandb, _, _) = self.interrupted()
-        for path, at in ((events, 100), (events, 8), (wandb, 500), (wandb, 3), (table, 0)):
+        database = trainer.folder / "run" / "trackio" / "digits.db"
+        for path, at in ((events, 100), (events, 8), (wandb, 500), (wandb, 3), (table, 0), (database, 1)):
             content = bytearray(path.read_bytes())
             content[at] ^= 0x55
             path.write_bytes(content)
-            self.refuse(trainer, path, r"is damaged at byte \d+")
+            self.refuse(trainer, path, r"is damaged( at byte \d+)?: ")
         identity = trainer.folder / "run" / "tracking.json"
         ident = run_id(trainer.folder)
         for text in ("", "{", '{"id": "../../../../../../../../../../aaaa", "began": 1.5}', f'{{"id": "{ident}", "began": 1e300}}',
@@ -406,7 +444,7 @@ class Tracking(unittest.TestCase):
         """A run does not wait for a pipe. It continues a file that was moved away through a link to it, and replaces others by name."""
         trainer, files = self.interrupted()
         other, away = trainer.folder / "other", trainer.folder / "away"
-        for path in [*files, trainer.folder / "run" / "tracking.json"]:
+        for path in [*files, trainer.folder / "run" / "tracking.json", trainer.folder / "run" / "trackio" / "digits.db"]:
             path.unlink()
             os.mkfifo(path)
             self.refuse(trainer, path, r"cannot be read: not a regular file")
@@ -427,7 +465,7 @@ class Tracking(unittest.TestCase):
             return False
         ident = run_id(trainer.folder)
         names = {"csv": "metrics.csv", "tensorboard": "*tfevents*", "wandb": f"run-{ident[:8]}.wandb", "mlflow": f"mlruns/*/{ident}/meta.yaml",
-                 "dvclive": "params.yaml"}
+                 "dvclive": "params.yaml", "trackio": "digits.db"}
         return any(path.is_file() for path in (trainer.folder / "run").rglob(names[tool]))
 
 

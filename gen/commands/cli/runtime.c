@@ -16,23 +16,37 @@ void runtime_path(const struct options *options) {
   setenv("PKG_CONFIG_PATH", path, 1);
 }
 
-bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags) {
+static bool finds(const struct options *options, const char *package) {
+  struct words command = words_in(options->arena);
+  words_split(&command, environment("PKG_CONFIG", "pkg-config"));
+  words_split(&command, "--libs");
+  words_add(&command, package);
+  return process_read(&command) != NULL;
+}
+
+/* Says what to install. */
+static bool report_missing(const struct options *options, struct linked linked) {
+  if (linked.sqlite && !finds(options, "sqlite3"))
+    rt_print(stderr, "accel-gen: tracking.log_with: trackio needs SQLite, which pkg-config does not find; install it "
+                     "(libsqlite3-dev), or leave trackio out\n");
+  else if (linked.ranks)
+    rt_print(stderr, "accel-gen: a program of several ranks needs MPI; install it (libopenmpi-dev, openmpi-bin), and "
+                     "build accel-gen again where it was built without\n");
+  else
+    rt_print(stderr, "accel-gen: pkg-config does not find accel-runtime; install it with `ninja install`, or name the "
+                     "folder of accel-runtime.pc in PKG_CONFIG_PATH\n");
+  return false;
+}
+
+bool runtime_flags(const struct options *options, const char *what, struct linked linked, struct words *flags) {
   runtime_path(options);
   struct words command = words_in(options->arena);
   words_split(&command, environment("PKG_CONFIG", "pkg-config"));
   words_split(&command, what);
-  words_add(&command, target_host()->build.packages[ranks]);
+  words_add(&command, target_host()->build.packages[linked.ranks]);
+  if (linked.sqlite) words_add(&command, "sqlite3");
   const char *output = process_read(&command);
-  if (output == NULL && ranks) {
-    rt_print(stderr, "accel-gen: a program of several ranks needs MPI; install it (libopenmpi-dev, openmpi-bin), and "
-                     "build accel-gen again where it was built without\n");
-    return false;
-  }
-  if (output == NULL) {
-    rt_print(stderr, "accel-gen: pkg-config does not find accel-runtime; install it with `ninja install`, or name the "
-                     "folder of accel-runtime.pc in PKG_CONFIG_PATH\n");
-    return false;
-  }
+  if (output == NULL) return report_missing(options, linked);
   words_split(flags, output);
   return true;
 }
@@ -55,7 +69,7 @@ void reading_flags(const struct options *options, struct words *flags) {
   }
   add_processor(options, flags);
   struct words runtime = words_in(options->arena);
-  runtime_flags(options, "--cflags", false, &runtime);
+  runtime_flags(options, "--cflags", (struct linked){0}, &runtime);
   for (int i = 0; i < runtime.count; i++)
     if (strncmp(runtime.items[i], "-I", 2) == 0 || strncmp(runtime.items[i], "-D", 2) == 0)
       words_add(flags, runtime.items[i]);

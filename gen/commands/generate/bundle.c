@@ -21,6 +21,7 @@ struct needs needs_of(const struct options *options) {
   bool evaluates = !trains && strcmp(options->program, "evaluate") == 0;
   if (!trains) needs.name = evaluates ? "evaluator" : "generator";
   if (job == NULL) return needs;
+  needs.sqlite = trains && job->tracking.sinks[SINK_TRACKIO];
   if (trains)
     needs.hooks = job->hooks.source;
   else

@@ -10,6 +10,7 @@
 struct needs {
   const char *hooks; /* the job's own C; NULL: none */
   int64_t ranks;
+  bool sqlite; /* for the files of Trackio */
   const struct target *target;
   const struct processor *processor;
   const char *name; /* of the program: "trainer", "generator" */

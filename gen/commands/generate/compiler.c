@@ -24,8 +24,8 @@ const char *compiler_version(const struct options *options) {
   return text == NULL ? "unknown" : arena_copy(options->arena, text, strcspn(text, "\n"));
 }
 
-bool compiler_run(const struct options *options, const struct processor *processor, const char *hooks, bool ranks,
-                  const char *source, const char *program, const char *what) {
+bool compiler_run(const struct options *options, const struct processor *processor, const char *hooks,
+                  struct linked linked, const char *source, const char *program, const char *what) {
   struct words command = words_in(options->arena);
   words_split(&command, compiler_name());
   words_split(&command, compiler_flags(options->arena, processor));
@@ -33,7 +33,7 @@ bool compiler_run(const struct options *options, const struct processor *process
   words_add(&command, program);
   words_add(&command, source);
   if (hooks != NULL) words_add(&command, hooks);
-  if (!runtime_flags(options, "--cflags --libs", ranks, &command)) return false;
+  if (!runtime_flags(options, "--cflags --libs", linked, &command)) return false;
   if (options->verbose) words_print(stderr, &command);
   if (process_run_showing(&command, options->quiet ? NULL : what)) return true;
   rt_print(stderr, "accel-gen: the compiler failed; %s\n",

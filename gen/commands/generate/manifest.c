@@ -112,6 +112,14 @@ static void add_lines(struct describer *d, const struct origins *origins) {
   }
 }
 
+/* What pkg-config calls all that the program is linked with. */
+static const char *packages_of(const struct compilation *compilation) {
+  const struct job *job = compilation->job;
+  const char *runtime = compilation->program->target->build.packages[job->devices.ranks > 1];
+  const bool sqlite = compilation->kind == PROGRAM_TRAIN && job->tracking.sinks[SINK_TRACKIO];
+  return sqlite ? arena_printf(compilation->arena, "%s sqlite3", runtime) : runtime;
+}
+
 static struct manifest *describe_one(const struct compilation *compilation, const char *program, const char *text,
                                      const struct origins *origins) {
   struct arena *arena = compilation->arena;
@@ -132,7 +140,7 @@ static struct manifest *describe_one(const struct compilation *compilation, cons
   manifest->job.model = model_digest(compilation->model);
   manifest->plan = report_json(compilation->program, NULL, NULL, NULL);
   manifest->plan_text = report_text(compilation->program);
-  manifest->runtime = compilation->program->target->build.packages[compilation->job->devices.ranks > 1];
+  manifest->runtime = packages_of(compilation);
   manifest->compile_before = compile_before(&d);
   manifest->compile_rest = compile_rest(&d);
   manifest->compile = arena_printf(arena, "%scc %s %s", manifest->compile_before,

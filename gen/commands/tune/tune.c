@@ -114,8 +114,9 @@ static int make_candidate(struct tune *tune, int number, const struct tuning *tu
   if (!write_file(&tune->own, source, text, strlen(text))) return STATUS_CANNOT;
   const struct processor *processor = processor_of(compilation->job);
   const char *what = arena_printf(tune->arena, "compiles program %d", number + 1);
-  return compiler_run(tune->options, processor, NULL, false, source, candidate->program, what) ? STATUS_OK
-                                                                                               : STATUS_CANNOT;
+  const struct linked linked = {.sqlite = compilation->job->tracking.sinks[SINK_TRACKIO]};
+  return compiler_run(tune->options, processor, NULL, linked, source, candidate->program, what) ? STATUS_OK
+                                                                                                : STATUS_CANNOT;
 }
 
 static int count_candidates(const struct program *program) {
