@@ -111,6 +111,16 @@ const struct command command_table[] = {
      .needed = {"a program in C"},
      .most = 1,
      .run = command_audit},
+    {.name = "verify",
+     .summary = "compare what a trainer computes with its job, in float64",
+     .about = "Builds the trainer, runs some of its steps on data that are made for that, and compares each of them with "
+              "a second reading of the model, the optimizer and the schedule, in every element. The exit status is 1 "
+              "where something differs, 2 where something cannot be told.",
+     .page = "verify.md",
+     .forms = {{"verify PROGRAM.c --job JOB", "compare what a trainer computes with its job, in float64"}},
+     .needed = {"a trainer in C"},
+     .most = 1,
+     .run = command_verify},
     {.name = "explain",
      .summary = "print what a line of a program comes from",
      .about =
@@ -384,6 +394,8 @@ const struct option option_table[] = {
     {"--job", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(job), .commands = " report ",
      .page = "report.md#memory",
      .summary = "the job of a run: its plan's memory becomes a picture of who has which bytes over a step"},
+    {"--job", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(job), .commands = " verify ",
+     .page = "verify.md", .summary = "the job that the program is to compute"},
     {"--serve", .commands = " report ", MEMBER(serves), .page = "report.md#in-a-browser",
      .summary = "instead of -o: serve the page on 127.0.0.1, and load it again in the browser when the runs' files "
                 "change; Ctrl-C ends it"},
@@ -493,6 +505,7 @@ const struct option option_table[] = {
      .summary = "keep the newline at the end of the template"},
     {"--autoescape", .commands = " render ", MEMBER(autoescape), .summary = "escape values for HTML"},
     {"-v", "--verbose", .commands = " build ", MEMBER(verbose), .summary = "show the compiler's command"},
+    {"-v", "--verbose", .commands = " verify ", MEMBER(verbose), .summary = "show the compiler's command"},
     {"-v", "--verbose", .commands = " plan ", MEMBER(verbose),
      .summary = "list what is chosen for each kernel, of which alternatives, and what was measured of them"},
     {"-v", "--verbose", .commands = " tune ", MEMBER(verbose), .summary = "print each measurement"},

@@ -1,0 +1,124 @@
+#define _XOPEN_SOURCE 700 /* realpath */
+/* accel-gen verify: the arithmetic of a trainer, compared with a second reading of its job. */
+#include "gen/commands/verify/verify.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gen/commands/cli/commands.h"
+#include "gen/commands/cli/process.h"
+#include "gen/commands/generate/length.h"
+#include "gen/model/model.h"
+
+enum { STEPS = 3, MOST_CORNERS = 8 };
+
+bool verify_unknown(struct verification *verify, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  if (verify->unknown == NULL) verify->unknown = arena_vprintf(verify->arena, format, list);
+  va_end(list);
+  return false;
+}
+
+/* ---- What the second reading has no rule for ---- */
+
+static const char *refused_precision(const struct job *job) {
+  if (job->precision.mixed != PRECISION_NO || job->precision.param != PRECISION_NO)
+    return "precision.mixed_precision: the bound is of float32 alone";
+  if (job->precision.tf32) return "precision.matmul: the bound is of float32 alone";
+  if (job->precision.grad_scaler.enabled) return "precision.grad_scaler";
+  return NULL;
+}
+
+static const char *refused_data(const struct job *job) {
+  if (job->data.packing != PACKING_NONE) return "data.packing";
+  if (job->data.batch_size == 0) return "data.batch_size: auto";
+  if (job->accumulation.num_steps == 0) return "accumulation.num_steps: auto";
+  if (job->data.keep_last) return "data.drop_last: false";
+  if (job->accumulation.normalize == NORMALIZE_TOKENS) return "accumulation.normalize: tokens";
+  return NULL;
+}
+
+static const char *refused_optimizer(const struct job *job) {
+  const char *names[MOST_STATES];
+  if (rule_states(job, names) < 0) return "optimizer.name: there is no rule for this optimizer";
+  if (job->optimizer.state_dtype != STATE_FLOAT32) return "optimizer.state_dtype";
+  if (job->schedule.wd_incr_style != GROWTH_CONSTANT) return "schedule.wd_incr_style";
+  if (job->training.ema.every > 1 || job->training.ema.power != 0) return "training.ema.every and .warmup";
+  return NULL;
+}
+
+/* The first key whose arithmetic the second reading does not have; NULL: there is none. */
+static const char *refused(const struct job *job) {
+  if (job->devices.kind != DEVICE_CPU) return "devices.kind: a program for GPUs is not run";
+  if (job->devices.ranks > 1 || job->parallelism.automatic) return "devices: a program of several ranks is not run";
+  for (int i = 0; i < HOOKS; i++)
+    if (job->hooks.names[i] != NULL) return "hooks";
+  if (job->model.lora.rank > 0) return "model.lora";
+  const char *found = refused_precision(job);
+  if (found == NULL) found = refused_data(job);
+  return found != NULL ? found : refused_optimizer(job);
+}
+
+/* ---- The command ---- */
+
+static bool verify_steps(struct verification *verify, int64_t first, int64_t steps) {
+  const char *folder;
+  struct recording recording = {0};
+  verify->steps[verify->n_steps++] = first;
+  return verify_run(verify, first, steps, &folder) && verify_record(verify, folder, &recording) &&
+         verify_compare(verify, folder, &recording);
+}
+
+static bool verify_all(struct verification *verify, const struct tree *model) {
+  int64_t corners[MOST_CORNERS];
+  const char *why = refused(verify->job);
+  if (why != NULL) return verify_unknown(verify, "%s", why);
+  if (!verify_read_model(verify, model) || !verify_build(verify)) return false;
+  const int64_t steps = verify->job->training.steps < STEPS ? verify->job->training.steps : STEPS;
+  if (!verify_steps(verify, 0, steps)) return false;
+  const bool changes = verify->job->schedule.name != SCHEDULE_CONSTANT || verify->job->schedule.warmup_steps > 0;
+  const int count = changes ? rule_corners(verify->job, corners, MOST_CORNERS) : 0;
+  for (int i = 0; i < count; i++)
+    if (!verify_steps(verify, corners[i], 1)) return false;
+  return true;
+}
+
+/* The job and its model; false with errors. */
+static bool read_job(const struct options *options, struct diagnostics *diags, struct job **job, struct tree **model) {
+  *job = job_read(options->arena, options->job, options->overrides, options->n_overrides, diags);
+  if (*job == NULL || !find_steps(*job, diags)) return false;
+  *model = model_parse(options->arena, (*job)->model.source, diags);
+  return *model != NULL;
+}
+
+int command_verify(const struct options *options) {
+  struct diagnostics diags = diagnostics_in(options->arena);
+  struct verification verify = {.options = options, .arena = options->arena, .one = -1};
+  struct job *job;
+  struct tree *model;
+  if (options->job == NULL) {
+    options_refuse(options, "it needs the job of the program:", "--job FILE");
+    return STATUS_BAD_JOB;
+  }
+  const bool good = read_job(options, &diags, &job, &model);
+  if (diags.count > 0) diag_print(&diags, stderr, options->colour);
+  if (!good) return STATUS_BAD_JOB;
+  verify.job = job;
+  verify.program = realpath(options->argument, NULL);
+  verify.folder = make_folder(options->arena);
+  if (verify.program == NULL) {
+    fprintf(stderr, "accel-gen: cannot read %s\n", options->argument);
+    return STATUS_BAD_JOB;
+  }
+  if (verify.folder == NULL) return STATUS_BAD_JOB;
+  verify_all(&verify, model);
+  const int status = verify_report(&verify);
+  reading_free(&verify.reading);
+  free((char *)verify.program);
+  remove_folder(verify.folder);
+  return status;
+}

@@ -1,0 +1,104 @@
+/* Verify: a trainer is built and run for a few steps, and each of them compared with the second reading of its job.
+ * Private to gen/commands/verify. */
+#ifndef ACCEL_COMMANDS_VERIFY_VERIFY_H
+#define ACCEL_COMMANDS_VERIFY_VERIFY_H
+
+#include "gen/commands/cli/options.h"
+#include "gen/verify/measure.h"
+
+enum verdict { VERDICT_EQUAL, VERDICT_AGREES, VERDICT_DIFFERS, VERDICT_UNKNOWN };
+
+/* What is said of one part of the arithmetic. */
+struct finding {
+  const char *subject; /* "weights" */
+  int64_t numbers;     /* that were compared */
+  int64_t different;   /* of them further off than the bound */
+  double worst;        /* the largest distance from what the bound allows, in bounds; of equal ones 0 */
+  const char *where;   /* of that number, and what it was and is; NULL: there is none */
+  bool exact;          /* all were equal, bit for bit */
+};
+
+enum subject {
+  SUBJECT_SAMPLES,
+  SUBJECT_PARAMETERS,
+  SUBJECT_LOSS,
+  SUBJECT_RATE,
+  SUBJECT_NORM,
+  SUBJECT_STATES,
+  SUBJECT_WEIGHTS,
+  SUBJECT_AVERAGES,
+  SUBJECT_BUFFERS,
+  SUBJECT_LEFT,
+  SUBJECTS
+};
+
+/* A stage of a run, as the program was recorded in it. */
+struct recorded_step {
+  int64_t at;
+  struct micro_batch *batches;
+  int n_batches, batches_capacity;
+  int64_t first_expected, expected; /* micro-batches, as the runtime says; expected -1: it was not asked */
+  double loss, rate, norm, scale;
+  bool skipped, reported;
+};
+
+struct recording {
+  struct recorded_step *items;
+  int count, capacity;
+};
+
+struct verification {
+  const struct options *options;
+  struct arena *arena;
+  const struct job *job;
+  const char *folder; /* of all that is written */
+  const char *program;
+  struct reading reading;
+  struct measuring measuring;
+  bool *frozen;
+  bool isolated; /* the trainer had no network */
+  struct finding findings[SUBJECTS];
+  const char *unknown; /* why nothing can be told; NULL: something can */
+  double one;          /* see measured.one; negative: it was not asked */
+  int64_t tokens_seen, tokens; /* of the vocabulary; tokens 0: the data are no tokens */
+  bool *seen;
+  int64_t steps[16]; /* the first step of each run */
+  int n_steps;
+};
+
+/* Says why nothing can be told, and gives false. */
+bool verify_unknown(struct verification *verify, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- The reading ---- */
+
+/* Compiles the model over the second reading and finds its parameters. */
+bool verify_read_model(struct verification *verify, const struct tree *model);
+
+/* ---- The trainer ---- */
+
+/* Compiles the program with the record. */
+bool verify_build(struct verification *verify);
+
+/* Runs it from step `first` for so many steps, in a folder of its own: *folder. Its start is what the reading's
+ * parameters are. */
+bool verify_run(struct verification *verify, int64_t first, int64_t steps, const char **folder);
+
+/* Reads what the run has recorded. */
+bool verify_record(struct verification *verify, const char *folder, struct recording *recording);
+
+/* The tensor of a file of a run, as doubles: `count` numbers; NULL with why where there is none. */
+double *verify_tensor(struct verification *verify, const char *file, const char *name, int64_t count);
+
+/* ---- The comparison ---- */
+
+/* Compares the steps of a run, each from the checkpoint before it. */
+bool verify_compare(struct verification *verify, const char *folder, const struct recording *recording);
+
+/* Notes a number that should be within [low, high]; where is "step 0, h.0.ln_1.weight[3]". */
+void verify_number(struct verification *verify, enum subject subject, double low, double high, double expected,
+                   double found, const char *format, ...) __attribute__((format(printf, 7, 8)));
+
+/* Writes what was found; the exit status. */
+int verify_report(const struct verification *verify);
+
+#endif

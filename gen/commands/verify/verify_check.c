@@ -1,0 +1,226 @@
+/* The comparison: what a step made of a checkpoint, beside what the second reading makes of it. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/commands/verify/verify.h"
+
+/* How many roundings a number of the program may be off, where all that it is computed from is known. */
+enum { ROUNDINGS = 4 };
+
+void verify_number(struct verification *verify, enum subject subject, double low, double high, double expected,
+                   double found, const char *format, ...) {
+  struct finding *finding = &verify->findings[subject];
+  finding->exact = (finding->numbers == 0 || finding->exact) && found == expected;
+  finding->numbers++;
+  if (found >= low && found <= high) {
+    const double far = found == expected ? 0 : found > expected ? (found - expected) / (high - expected)
+                                                                : (expected - found) / (expected - low);
+    if (finding->different == 0) finding->worst = fmax(finding->worst, far);
+    return;
+  }
+  const double off = found < low ? (low - found) / (expected - low) : (found - high) / (high - expected);
+  const double far = isfinite(off) ? 1 + off : INFINITY;
+  finding->different++;
+  if (finding->where != NULL && far <= finding->worst) return;
+  va_list list;
+  va_start(list, format);
+  const char *where = arena_vprintf(verify->arena, format, list);
+  va_end(list);
+  finding->worst = far;
+  finding->where = arena_printf(verify->arena, "%s is %.9g, not %.9g", where, found, expected);
+}
+
+/* The same with the bound on both sides. */
+static void near(struct verification *verify, enum subject subject, double expected, double bound, double found,
+                 const char *what, int64_t at) {
+  verify_number(verify, subject, expected - bound, expected + bound, expected, found, "step %lld: the %s",
+                (long long)at, what);
+}
+
+/* ---- A parameter ---- */
+
+/* A parameter through a step: arrays of the trainer before and after it. */
+struct passage {
+  struct verification *verify;
+  const struct measured_tensor *tensor;
+  struct step_numbers numbers;
+  double bound; /* of its gradient */
+  int n_states;
+  const char *names[MOST_STATES];
+  const double *before, *after, *states_before[MOST_STATES], *states_after[MOST_STATES];
+};
+
+struct range {
+  double low, middle, high;
+};
+
+static void widen(struct range *range, double by) {
+  range->low -= by;
+  range->high += by;
+}
+
+/* Gradients that the program's may be: the measured one first, the ends of its bound, and what is within it of 0, with
+ * and without what a weight decay adds, where a rule turns. */
+enum { GRADIENTS = 7 };
+
+static void gradients_of(const struct passage *p, int64_t i, double gradients[GRADIENTS]) {
+  const double g = p->tensor->gradient[i], low = g - p->bound, high = g + p->bound;
+  const double turn = -p->numbers.of.weight_decay * p->before[i];
+  const double all[GRADIENTS] = {
+      g, low, high, g - p->bound / 2, g + p->bound / 2, fmin(fmax(0, low), high), fmin(fmax(turn, low), high),
+  };
+  memcpy(gradients, all, sizeof all);
+}
+
+static void compare_element(const struct passage *p, int64_t i) {
+  const struct stored *stored = p->tensor->stored;
+  const double unit = ROUNDINGS * p->verify->measuring.unit;
+  double gradients[GRADIENTS];
+  struct range weight = {0}, states[MOST_STATES] = {0};
+  gradients_of(p, i, gradients);
+  for (int k = 0; k < GRADIENTS; k++) {
+    struct element element = {.weight = p->before[i]};
+    for (int s = 0; s < p->n_states; s++) element.states[s] = p->states_before[s] != NULL ? p->states_before[s][i] : 0;
+    rule_step(&p->numbers, &element, gradients[k]);
+    if (k == 0) weight = (struct range){element.weight, element.weight, element.weight};
+    weight.low = fmin(weight.low, element.weight);
+    weight.high = fmax(weight.high, element.weight);
+    for (int s = 0; s < p->n_states; s++) {
+      const double state = element.states[s];
+      if (k == 0) states[s] = (struct range){state, state, state};
+      states[s].low = fmin(states[s].low, state);
+      states[s].high = fmax(states[s].high, state);
+    }
+  }
+  widen(&weight, unit * (fabs(p->before[i]) + fabs(weight.middle) + 2 * fabs(weight.middle - p->before[i])) + 1e-36);
+  verify_number(p->verify, SUBJECT_WEIGHTS, weight.low, weight.high, weight.middle, p->after[i], "step %lld: %s[%lld]",
+                (long long)p->numbers.at, stored->name, (long long)i);
+  for (int s = 0; s < p->n_states; s++) {
+    const double old = p->states_before[s] != NULL ? p->states_before[s][i] : 0;
+    widen(&states[s], unit * (fabs(old) + fabs(states[s].low) + fabs(states[s].high)) + 1e-36);
+    verify_number(p->verify, SUBJECT_STATES, states[s].low, states[s].high, states[s].middle, p->states_after[s][i],
+                  "step %lld: %s of %s[%lld]", (long long)p->numbers.at, p->names[s], stored->name, (long long)i);
+  }
+}
+
+/* The states of a parameter in a checkpoint, which must be there. */
+static bool read_states(struct passage *p, const char *checkpoint, const double *states[MOST_STATES]) {
+  const struct stored *stored = p->tensor->stored;
+  const char *file = arena_printf(p->verify->arena, "%s/optimizer.safetensors", checkpoint);
+  for (int s = 0; s < p->n_states; s++) {
+    const char *name = arena_printf(p->verify->arena, "state.%s.%s", stored->name, p->names[s]);
+    states[s] = verify_tensor(p->verify, file, name, stored->count);
+    if (states[s] == NULL) return verify_unknown(p->verify, "the checkpoint has no tensor %s", name);
+  }
+  return true;
+}
+
+/* Elements of what no gradient changes. */
+static void compare_kept(struct verification *verify, const struct measured_tensor *tensor, const double *after,
+                         int64_t at) {
+  const struct stored *stored = tensor->stored;
+  const bool buffer = tensor->after != NULL;
+  const double bound = buffer ? measured_bound(&verify->measuring, tensor) : 0;
+  for (int64_t i = 0; i < stored->count; i++) {
+    const double expected = buffer ? tensor->after[i] : stored->values[i];
+    verify_number(verify, buffer ? SUBJECT_BUFFERS : SUBJECT_WEIGHTS, expected - bound, expected + bound, expected,
+                  after[i], "step %lld: %s[%lld]", (long long)at, stored->name, (long long)i);
+  }
+}
+
+/* ---- A step ---- */
+
+/* Where a step leaves its checkpoint; the one after the last step has the name of the run. */
+static const char *checkpoint_of(struct verification *verify, const char *folder, int64_t at) {
+  return arena_printf(verify->arena, "%s/run/step_%lld", folder, (long long)at);
+}
+
+static void compare_average(struct verification *verify, const char *checkpoint, const struct stored *stored,
+                            const double *before, const double *after, int64_t at) {
+  const double decay = verify->job->training.ema.decay, unit = ROUNDINGS * verify->measuring.unit;
+  const char *file = arena_printf(verify->arena, "%s/ema.safetensors", checkpoint);
+  const double *found = verify_tensor(verify, file, stored->name, stored->count);
+  for (int64_t i = 0; found != NULL && i < stored->count; i++) {
+    const double expected = at == 0 ? after[i] : before[i] + (1 - decay) * (after[i] - before[i]);
+    const double bound = unit * (fabs(before[i]) + fabs(after[i]));
+    verify_number(verify, SUBJECT_AVERAGES, expected - bound, expected + bound, expected, found[i],
+                  "step %lld: the average of %s[%lld]", (long long)at, stored->name, (long long)i);
+  }
+}
+
+/* A parameter or buffer through a step; `first`: no checkpoint is before it. */
+static bool compare_tensor(struct verification *verify, const struct measured_tensor *tensor, bool frozen,
+                           const char *folder, int64_t at, bool first) {
+  struct stored *stored = tensor->stored;
+  const char *now = checkpoint_of(verify, folder, at + 1), *old = checkpoint_of(verify, folder, at);
+  const char *file = arena_printf(verify->arena, "%s/model.safetensors", now);
+  const double *after = verify_tensor(verify, file, stored->name, stored->count);
+  verify_number(verify, SUBJECT_PARAMETERS, 1, 1, 1, after != NULL, "step %lld: %s, with %lld elements, in its checkpoint",
+                (long long)at, stored->name, (long long)stored->count);
+  if (after == NULL) return true;
+  struct passage p = {.verify = verify, .tensor = tensor, .before = stored->values, .after = after};
+  p.numbers = (struct step_numbers){.job = verify->job, .of = rule_numbers(verify->job, stored->name), .at = at};
+  p.numbers.rate = rule_rate(verify->job, at) * p.numbers.of.lr_scale;
+  p.n_states = rule_states(verify->job, p.names);
+  if (frozen || tensor->gradient == NULL) {
+    compare_kept(verify, tensor, after, at);
+  } else {
+    p.bound = measured_bound(&verify->measuring, tensor);
+    if (!read_states(&p, now, p.states_after) || (!first && !read_states(&p, old, p.states_before))) return false;
+    for (int64_t i = 0; i < stored->count; i++) compare_element(&p, i);
+  }
+  if (verify->job->training.ema.decay > 0 && !frozen && stored->trained) {
+    const char *averages = arena_printf(verify->arena, "%s/ema.safetensors", old);
+    const double *before = first ? stored->values : verify_tensor(verify, averages, stored->name, stored->count);
+    if (before != NULL) compare_average(verify, now, stored, before, after, at);
+  }
+  memcpy(stored->values, after, (size_t)stored->count * sizeof *stored->values);
+  return true;
+}
+
+static void compare_reports(struct verification *verify, const struct recorded_step *step,
+                            const struct measured *measured) {
+  const double unit = verify->measuring.unit, rate = rule_rate(verify->job, step->at);
+  near(verify, SUBJECT_LOSS, measured->loss, 8 * (measured->loss_spread + unit * fabs(measured->loss)), step->loss, "loss",
+       step->at);
+  near(verify, SUBJECT_RATE, rate, 1e-12 * verify->job->optimizer.lr, step->rate, "learning rate", step->at);
+  near(verify, SUBJECT_NORM, measured->norm, 8 * (measured->norm_spread + 4 * unit * measured->norm), step->norm,
+       "gradient's norm", step->at);
+}
+
+static bool compare_step(struct verification *verify, const char *folder, const struct recorded_step *step, bool first) {
+  struct measured measured;
+  const bool with_one = verify->one < 0 && step->n_batches == verify->job->accumulation.num_steps;
+  if (!measure_step(&verify->measuring, step->batches, step->n_batches, with_one, &measured))
+    return verify_unknown(verify, "%s", verify->reading.refused);
+  if (measured.has_one) verify->one = measured.one;
+  compare_reports(verify, step, &measured);
+  bool good = true;
+  for (int i = 0; good && i < measured.count; i++)
+    good = compare_tensor(verify, &measured.tensors[i], verify->frozen[i], folder, step->at, first);
+  measured_free(&measured);
+  return good;
+}
+
+/* What the run leaves is what its last checkpoint has, bit for bit. */
+static bool compare_left(struct verification *verify, const char *folder, int64_t at) {
+  const char *left = arena_printf(verify->arena, "%s/run/model.safetensors", folder);
+  const char *last = arena_printf(verify->arena, "%s/model.safetensors", checkpoint_of(verify, folder, at));
+  for (const struct stored *stored = verify->reading.first; stored != NULL; stored = stored->next) {
+    const double *a = verify_tensor(verify, left, stored->name, stored->count);
+    const double *b = verify_tensor(verify, last, stored->name, stored->count);
+    if (a == NULL || b == NULL) return verify_unknown(verify, "the run leaves no %s", stored->name);
+    for (int64_t i = 0; i < stored->count; i++)
+      verify_number(verify, SUBJECT_LEFT, b[i], b[i], b[i], a[i], "%s[%lld] after the last step", stored->name,
+                    (long long)i);
+  }
+  return true;
+}
+
+bool verify_compare(struct verification *verify, const char *folder, const struct recording *recording) {
+  for (int i = 0; i < recording->count; i++)
+    if (!compare_step(verify, folder, &recording->items[i], i == 0)) return false;
+  return compare_left(verify, folder, recording->items[recording->count - 1].at + 1);
+}

@@ -1,0 +1,162 @@
+/* What a run has left: its record, and its checkpoints. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/base/file.h"
+#include "gen/commands/verify/verify.h"
+#include "runtime/files/mapping.h"
+#include "runtime/weights/safetensors.h"
+
+/* As share/verify/record.c writes it. */
+enum record { RECORD_LOAD = 1, RECORD_MICRO_BATCHES, RECORD_REPORT };
+struct head {
+  int64_t kind, split, position, count, whole, size;
+  char name[64];
+};
+
+/* ---- Micro-batches ---- */
+
+/* The extents of an input of a sample, as the job says. */
+static void set_extents(const struct verification *verify, const struct head *head, struct loaded *loaded) {
+  const int64_t each = head->count > 0 ? head->size / 4 / head->count : 0;
+  loaded->dim[loaded->rank++] = head->count;
+  for (int i = 0; i < verify->job->data.n_inputs; i++) {
+    const struct data_input *input = &verify->job->data.inputs[i];
+    if (strcmp(input->name, head->name) != 0) continue;
+    for (int k = 0; k < input->rank; k++) loaded->dim[loaded->rank++] = input->dims[k];
+    return;
+  }
+  loaded->dim[loaded->rank++] = each;
+}
+
+static void note_tokens(struct verification *verify, const struct head *head, const int32_t *numbers) {
+  if (verify->job->data.n_inputs > 0 || strcmp(head->name, "tokens") != 0) return;
+  for (int64_t i = 0; i < head->size / 4; i++) {
+    if (numbers[i] < 0 || numbers[i] >= verify->tokens || verify->seen[numbers[i]]) continue;
+    verify->seen[numbers[i]] = true;
+    verify->tokens_seen++;
+  }
+}
+
+/* A load belongs to the micro-batch at hand, or, of a tensor that this one has already, to the next. */
+static bool add_load(struct verification *verify, struct recorded_step *step, const struct head *head,
+                     const void *numbers) {
+  struct micro_batch *batch = step->n_batches > 0 ? &step->batches[step->n_batches - 1] : NULL;
+  for (int i = 0; batch != NULL && i < batch->count; i++)
+    if (strcmp(batch->tensors[i].name, head->name) == 0) batch = NULL;
+  if (batch == NULL) {
+    struct {
+      struct micro_batch *items;
+      int count, capacity;
+    } list = {step->batches, step->n_batches, step->batches_capacity};
+    ARENA_PUSH(verify->arena, list, (struct micro_batch){.count = 0});
+    step->batches = list.items;
+    step->n_batches = list.count;
+    step->batches_capacity = list.capacity;
+    batch = &step->batches[step->n_batches - 1];
+  }
+  if (batch->count == MOST_TENSORS_OF_BATCH) return verify_unknown(verify, "a batch has too many tensors");
+  struct loaded *loaded = &batch->tensors[batch->count++];
+  *loaded = (struct loaded){.name = arena_string(verify->arena, head->name), .whole = head->whole != 0};
+  set_extents(verify, head, loaded);
+  loaded->values = arena_alloc(verify->arena, (size_t)(head->size / 4) * sizeof(double));
+  for (int64_t i = 0; i < head->size / 4; i++) {
+    int32_t whole;
+    float number;
+    memcpy(&whole, (const char *)numbers + 4 * i, 4);
+    memcpy(&number, &whole, 4);
+    loaded->values[i] = head->whole != 0 ? (double)whole : (double)number;
+  }
+  const int64_t batch_size = verify->job->data.batch_size, first = step->at * verify->job->accumulation.num_steps;
+  const int64_t from = step->expected >= 0 ? step->first_expected : first;
+  const double expected = (double)((from + step->n_batches - 1) * batch_size);
+  verify_number(verify, SUBJECT_SAMPLES, expected, expected, expected,
+                head->split == 0 ? (double)head->position : -1, "step %lld, %s of micro-batch %d",
+                (long long)step->at, head->name, step->n_batches - 1);
+  verify_number(verify, SUBJECT_SAMPLES, (double)batch_size, (double)batch_size, (double)batch_size, (double)head->count,
+                "step %lld, the samples of %s", (long long)step->at, head->name);
+  return true;
+}
+
+static void add_report(struct recorded_step *step, const double *numbers) {
+  step->loss = numbers[0];
+  step->rate = numbers[1];
+  step->norm = numbers[2];
+  step->scale = numbers[3];
+  step->reported = true;
+}
+
+bool verify_record(struct verification *verify, const char *folder, struct recording *recording) {
+  size_t length = 0, at = 0;
+  const char *bytes = read_bytes(verify->arena, arena_printf(verify->arena, "%s/record.bin", folder), &length);
+  struct recorded_step step = {.expected = -1, .at = verify->steps[verify->n_steps - 1]};
+  struct head head;
+  if (bytes == NULL) return verify_unknown(verify, "the program loaded no data");
+  for (; at + sizeof head <= length; at += (size_t)head.size) {
+    memcpy(&head, bytes + at, sizeof head);
+    head.name[sizeof head.name - 1] = '\0';
+    at += sizeof head;
+    if (head.size < 0 || (size_t)head.size > length - at) return verify_unknown(verify, "the record is cut off");
+    if (head.kind == RECORD_MICRO_BATCHES && step.expected < 0) {
+      step.first_expected = head.position;
+      step.expected = head.count;
+    } else if (head.kind == RECORD_LOAD) {
+      if (!add_load(verify, &step, &head, bytes + at)) return false;
+      note_tokens(verify, &head, (const int32_t *)(const void *)(bytes + at));
+    } else if (head.kind == RECORD_REPORT) {
+      add_report(&step, (const double *)(const void *)(bytes + at));
+      const double expected = step.expected >= 0 ? (double)step.expected : 1;
+      verify_number(verify, SUBJECT_SAMPLES, expected, expected, expected, step.n_batches, "step %lld, its micro-batches",
+                    (long long)step.at);
+      ARENA_PUSH(verify->arena, *recording, step);
+      step = (struct recorded_step){.expected = -1, .at = step.at + 1};
+    }
+  }
+  return recording->count > 0 || verify_unknown(verify, "the program reported no step");
+}
+
+/* ---- Checkpoints ---- */
+
+static bool to_double(const struct stored_tensor *tensor, int64_t count, double *values) {
+  if (strcmp(tensor->dtype, "F32") == 0 && tensor->size == (size_t)count * 4) {
+    for (int64_t i = 0; i < count; i++) {
+      float number;
+      memcpy(&number, tensor->bytes + 4 * i, 4);
+      values[i] = (double)number;
+    }
+    return true;
+  }
+  if (strcmp(tensor->dtype, "I64") == 0 && tensor->size == (size_t)count * 8) {
+    for (int64_t i = 0; i < count; i++) {
+      int64_t number;
+      memcpy(&number, tensor->bytes + 8 * i, 8);
+      values[i] = (double)number;
+    }
+    return true;
+  }
+  return false;
+}
+
+double *verify_tensor(struct verification *verify, const char *file, const char *name, int64_t count) {
+  struct mapping mapping;
+  struct safetensors tensors;
+  struct problem problem;
+  double *values = NULL;
+  if (!rt_map(&mapping, file, "", &problem)) {
+    verify_unknown(verify, "%s", problem.what);
+    return NULL;
+  }
+  if (!rt_safetensors_read(&tensors, file, mapping.bytes, mapping.size, &problem)) {
+    verify_unknown(verify, "%s", problem.what);
+    rt_unmap(&mapping);
+    return NULL;
+  }
+  for (int i = 0; i < tensors.count && values == NULL; i++) {
+    if (strcmp(tensors.tensors[i].name, name) != 0) continue;
+    values = arena_alloc(verify->arena, (size_t)(count + 1) * sizeof *values);
+    if (!to_double(&tensors.tensors[i], count, values)) values = NULL;
+  }
+  rt_safetensors_free(&tensors);
+  rt_unmap(&mapping);
+  return values;
+}

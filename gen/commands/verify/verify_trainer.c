@@ -1,0 +1,168 @@
+/* The trainer: built with a record of what it asks and reports, and run where it sees no network. */
+#define _GNU_SOURCE /* unshare */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gen/base/embedded.h"
+#include "gen/base/file.h"
+#include "gen/commands/cli/files.h"
+#include "gen/commands/cli/process.h"
+#include "gen/commands/cli/runtime.h"
+#include "gen/commands/generate/compiler.h"
+#include "gen/commands/verify/verify.h"
+#include "gen/provenance/manifest.h"
+#include "runtime/weights/safetensors.h"
+
+/* ---- Its compilation ---- */
+
+static const char wraps[] = "-Wl,--wrap=accel_start,--wrap=accel_first_step,--wrap=accel_micro_batches_of,"
+                            "--wrap=accel_load_sequences,--wrap=accel_load_masked,--wrap=accel_load_input,"
+                            "--wrap=accel_handle_events";
+
+/* Whether a flag of a program's own says no more than which instructions are used, and how well. */
+static bool is_plain(const char *flag) {
+  static const char *const plain[] = {"-std=", "-O", "-march=", "-mtune=", "-mcpu=", "-mprefer-vector-width=", "-fopenmp",
+                                      "-g"};
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+    if (strncmp(flag, plain[i], strlen(plain[i])) == 0) return true;
+  return false;
+}
+
+/* The command that the program is compiled by: of the manifest next to it, or of its first comment. */
+static const char *compile_command(const struct verification *verify) {
+  struct diagnostics unread = diagnostics_in(verify->arena);
+  const char *path = manifest_path(verify->arena, verify->program);
+  if (access(path, R_OK) == 0) {
+    const struct manifest *manifest = manifest_read(verify->arena, path, &unread);
+    if (manifest != NULL) return manifest->compile;
+  }
+  size_t length;
+  const char *text = read_bytes(verify->arena, verify->program, &length);
+  const char *build = text != NULL ? strstr(text, "Build: ") : NULL;
+  return build != NULL ? arena_copy(verify->arena, build + 7, strcspn(build + 7, "$*\n")) : NULL;
+}
+
+/* Its flags, up to the name of a file. */
+static bool add_flags(struct verification *verify, struct words *command) {
+  const char *text = compile_command(verify);
+  struct words words = words_in(verify->arena);
+  if (text == NULL) return verify_unknown(verify, "the program does not say how it is compiled");
+  words_split(&words, text);
+  for (int i = 1; i < words.count && words.items[i][0] == '-' && strcmp(words.items[i], "-o") != 0; i++) {
+    if (!is_plain(words.items[i]))
+      return verify_unknown(verify, "the program's command of compilation has '%s'", words.items[i]);
+    words_add(command, words.items[i]);
+  }
+  words_add(command, "-fopenmp");
+  return true;
+}
+
+bool verify_build(struct verification *verify) {
+  const struct inputs none = {.arena = verify->arena};
+  const char *text = embedded_source("share/verify/record.c");
+  const char *record = arena_printf(verify->arena, "%s/record.c", verify->folder);
+  if (!write_file(&none, record, text, strlen(text)))
+    return verify_unknown(verify, "the folder %s cannot be written", verify->folder);
+  struct words command = words_in(verify->arena);
+  words_split(&command, compiler_name());
+  if (!add_flags(verify, &command)) return false;
+  words_add(&command, "-o");
+  words_add(&command, arena_printf(verify->arena, "%s/trainer", verify->folder));
+  words_add(&command, verify->program);
+  words_add(&command, record);
+  words_add(&command, wraps);
+  if (!runtime_flags(verify->options, "--cflags --libs", false, &command))
+    return verify_unknown(verify, "the runtime is not found");
+  if (verify->options->verbose) words_print(stderr, &command);
+  return process_run_showing(&command, verify->options->quiet ? NULL : "compiles the program") ||
+         verify_unknown(verify, "the program does not compile");
+}
+
+/* ---- Its run ---- */
+
+/* The parameters of the reading as a file to start from. */
+static bool write_start(struct verification *verify, const char *folder) {
+  struct tensor_view *views = arena_alloc(verify->arena, (size_t)verify->reading.count * sizeof *views);
+  struct problem problem;
+  int count = 0;
+  for (struct stored *at = verify->reading.first; at != NULL; at = at->next) {
+    const bool counts = strstr(at->name, "num_batches_tracked") != NULL;
+    struct tensor_view view = {.name = (char *)at->name, .dtype = counts ? ACCEL_INT64 : ACCEL_FLOAT32, .rank = at->rank};
+    view.size = (size_t)at->count * (counts ? 8 : 4);
+    view.bytes = arena_alloc(verify->arena, view.size);
+    for (int i = 0; i < at->rank; i++) view.shape[i] = at->dim[i];
+    for (int64_t i = 0; i < at->count; i++) {
+      if (counts)
+        ((int64_t *)(void *)view.bytes)[i] = (int64_t)at->values[i];
+      else
+        ((float *)(void *)view.bytes)[i] = (float)at->values[i];
+    }
+    views[count++] = view;
+  }
+  const char *path = arena_printf(verify->arena, "%s/start.safetensors", folder);
+  if (rt_safetensors_write(path, IN_PLACE, views, count, NULL, NULL, &problem)) return true;
+  return verify_unknown(verify, "%s", problem.what);
+}
+
+/* In the child: no network where the system allows that, no core file, no run without end. */
+static void isolate(int told) {
+  const char isolated = (char)(unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0);
+  if (write(told, &isolated, 1) != 1) _exit(3);
+  setrlimit(RLIMIT_CORE, &(const struct rlimit){0, 0});
+  setrlimit(RLIMIT_CPU, &(const struct rlimit){3600, 3600});
+}
+
+static void become(const struct verification *verify, const char *folder, int told) {
+  const int log = chdir(folder) == 0 ? open("log", O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
+  if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) _exit(3);
+  isolate(told);
+  const char *trainer = arena_printf(verify->arena, "%s/trainer", verify->folder);
+  execl(trainer, trainer, "--quiet", (char *)NULL);
+  _exit(3);
+}
+
+static const char *last_line(struct verification *verify, const char *folder) {
+  size_t length = 0;
+  const char *text = read_bytes(verify->arena, arena_printf(verify->arena, "%s/log", folder), &length);
+  const char *error = text != NULL ? strstr(text, "error: ") : NULL;
+  return error != NULL ? arena_copy(verify->arena, error + 7, strcspn(error + 7, "\n")) : "it says nothing";
+}
+
+static void set_number(const struct verification *verify, const char *name, int64_t number) {
+  setenv(name, arena_printf(verify->arena, "%lld", (long long)number), 1);
+}
+
+bool verify_run(struct verification *verify, int64_t first, int64_t steps, const char **folder) {
+  const struct job *job = verify->job;
+  int told[2], status = 0;
+  *folder = arena_printf(verify->arena, "%s/from_%lld", verify->folder, (long long)first);
+  if (mkdir(*folder, 0777) != 0 || !write_start(verify, *folder))
+    return verify_unknown(verify, "the folder %s cannot be written", *folder);
+  set_number(verify, "VERIFY_FIRST", first);
+  set_number(verify, "VERIFY_STEPS", steps);
+  set_number(verify, "VERIFY_SAMPLES", (3 * job->accumulation.num_steps + 1) * (int64_t)job->data.batch_size);
+  if (pipe(told) != 0) return verify_unknown(verify, "there is no pipe: %s", strerror(errno));
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) become(verify, *folder, told[1]);
+  close(told[1]);
+  char isolated = 0;
+  if (read(told[0], &isolated, 1) == 1) verify->isolated = isolated != 0;
+  close(told[0]);
+  while (child > 0 && waitpid(child, &status, 0) != child)
+    if (errno != EINTR) break;
+  if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  if (child > 0 && WIFSIGNALED(status))
+    return verify_unknown(verify, "the program ended by signal %d at step %lld", WTERMSIG(status), (long long)first);
+  return verify_unknown(verify, "the program did not run from step %lld: %s", (long long)first,
+                        last_line(verify, *folder));
+}

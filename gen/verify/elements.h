@@ -1,0 +1,17 @@
+/* What functions over elements have in common. */
+#ifndef ACCEL_VERIFY_ELEMENTS_H
+#define ACCEL_VERIFY_ELEMENTS_H
+
+#include "gen/verify/tape.h"
+
+/* share a + other b, where share and other are constants of the extents of a and b, and other is 1 - share: what has a
+ * share of 0 counts for nothing, whatever it is. */
+tensor chosen(tensor share, tensor a, tensor other, tensor b);
+
+/* a + b where one of them is 0 in each position: nothing is rounded. */
+tensor joined(tensor a, tensor b);
+
+/* x under other extents of as many elements. */
+tensor reshaped(tensor x, int rank, const int64_t *dim);
+
+#endif

@@ -1,0 +1,206 @@
+#include "gen/verify/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Noise of four roundings at each operation; an element may be eight times as far off as the noisiest one was. */
+enum { ROUNDINGS = 4, READINGS = 2, MARGIN = 8 };
+
+static const struct micro_batch *current;
+
+static tensor input(const char *name) {
+  for (int i = 0; i < current->count; i++) {
+    const struct loaded *loaded = &current->tensors[i];
+    if (strcmp(loaded->name, name) == 0) return reading_input(loaded->rank, loaded->dim, loaded->whole, loaded->values);
+  }
+  tape_refuse("the program loads no '%s', which the model takes", name);
+}
+
+/* A run of the model. */
+struct once {
+  const struct measuring *how;
+  const struct micro_batch *batch;
+  double factor; /* of its gradient; 0: none is wanted */
+  double loss;
+};
+
+static void run_once(void *context) {
+  struct once *once = context;
+  current = once->batch;
+  tensor loss = once->how->model(reading_scope(once->how->reading), input);
+  if (loss == NULL || loss->count != 1) tape_refuse("the model gives no scalar");
+  once->loss = loss->values[0];
+  if (once->factor != 0) tape_backward(loss, once->factor);
+}
+
+static bool evaluate(const struct measuring *how, const struct micro_batch *batch, double factor, double *loss) {
+  struct once once = {.how = how, .batch = batch, .factor = factor};
+  const bool good = reading_run(how->reading, run_once, &once);
+  tape_clear(how->reading);
+  if (loss != NULL) *loss += once.loss;
+  return good;
+}
+
+bool measure_parameters(struct measuring *how, const struct micro_batch *batch) {
+  return evaluate(how, batch, 0, NULL);
+}
+
+/* ---- A step ---- */
+
+static void clear_gradients(const struct measuring *how) {
+  for (struct stored *at = how->reading->first; at != NULL; at = at->next)
+    if (at->gradient != NULL) memset(at->gradient, 0, (size_t)at->count * sizeof *at->gradient);
+}
+
+/* torch.nn.utils.clip_grad_value_ and clip_grad_norm_, over the parameters that are trained. The norm before it. */
+static double clip(const struct measuring *how) {
+  const struct job *job = how->job;
+  const double most = job->optimizer.clip_grad_value, limit = job->optimizer.clip_grad_norm;
+  double norm = 0;
+  int i = 0;
+  for (struct stored *at = how->reading->first; at != NULL; at = at->next, i++)
+    for (int64_t k = 0; !how->frozen[i] && at->gradient != NULL && k < at->count; k++) {
+      const double size = fabs(at->gradient[k]);
+      if (job->optimizer.norm_type == NORM_INF)
+        norm = fmax(norm, size);
+      else
+        norm += job->optimizer.norm_type == NORM_1 ? size : size * size;
+      if (most > 0) at->gradient[k] = fmin(fmax(at->gradient[k], -most), most);
+    }
+  if (job->optimizer.norm_type == NORM_2) norm = sqrt(norm);
+  const double factor = limit > 0 ? fmin(limit / (norm + 1e-6), 1) : 1;
+  for (struct stored *at = how->reading->first; at != NULL && factor != 1; at = at->next)
+    for (int64_t k = 0; at->gradient != NULL && k < at->count; k++) at->gradient[k] *= factor;
+  return norm;
+}
+
+/* The mean of the micro-batches' gradients, as many as the job has in a step, clipped. */
+static bool read_step(const struct measuring *how, const struct micro_batch *batches, int count, double share,
+                      double noise, double *loss, double *norm) {
+  how->reading->noise = noise;
+  clear_gradients(how);
+  *loss = 0;
+  for (int i = 0; i < count; i++)
+    if (!evaluate(how, &batches[i], share, loss)) return false;
+  how->reading->noise = 0;
+  *loss /= count;
+  *norm = clip(how);
+  return true;
+}
+
+/* The buffers as they were before the step. */
+static void restore(struct measured *measured, double *const *before) {
+  for (int i = 0; i < measured->count; i++) {
+    struct stored *stored = measured->tensors[i].stored;
+    if (before[i] != NULL) memcpy(stored->values, before[i], (size_t)stored->count * sizeof *stored->values);
+  }
+}
+
+static double *copied(const double *from, int64_t count) {
+  double *copy = malloc((size_t)(count + 1) * sizeof *copy);
+  if (copy != NULL) memcpy(copy, from, (size_t)count * sizeof *copy);
+  return copy;
+}
+
+static void widen(struct measured_tensor *tensor) {
+  const struct stored *stored = tensor->stored;
+  const double *exact = tensor->gradient != NULL ? tensor->gradient : tensor->after;
+  const double *noisy = tensor->gradient != NULL ? stored->gradient : stored->values;
+  for (int64_t k = 0; k < stored->count; k++) tensor->spread = fmax(tensor->spread, fabs(noisy[k] - exact[k]));
+}
+
+/* One batch of all micro-batches. */
+static struct micro_batch joined_batch(const struct micro_batch *batches, int count) {
+  struct micro_batch all = batches[0];
+  for (int t = 0; t < all.count; t++) {
+    struct loaded *loaded = &all.tensors[t];
+    int64_t each = 1;
+    for (int i = 0; i < loaded->rank; i++) each *= loaded->dim[i];
+    double *values = malloc((size_t)(each * count + 1) * sizeof *values);
+    for (int b = 0; b < count && values != NULL; b++)
+      memcpy(values + b * each, batches[b].tensors[t].values, (size_t)each * sizeof *values);
+    loaded->values = values;
+    loaded->dim[0] *= count;
+  }
+  return all;
+}
+
+static bool read_one(const struct measuring *how, const struct micro_batch *batches, int count,
+                     struct measured *measured) {
+  struct micro_batch all = joined_batch(batches, count);
+  double loss, norm, highest = 0, farthest = 0;
+  const bool good = read_step(how, &all, 1, 1, 0, &loss, &norm);
+  for (int i = 0; good && i < measured->count; i++) {
+    const struct measured_tensor *tensor = &measured->tensors[i];
+    for (int64_t k = 0; tensor->gradient != NULL && k < tensor->stored->count; k++) {
+      highest = fmax(highest, fabs(tensor->gradient[k]));
+      farthest = fmax(farthest, fabs(tensor->gradient[k] - tensor->stored->gradient[k]));
+    }
+  }
+  for (int t = 0; t < all.count; t++) free(all.tensors[t].values);
+  measured->has_one = good;
+  measured->one = highest > 0 ? farthest / highest : farthest;
+  return good;
+}
+
+static void begin(const struct measuring *how, struct measured *measured, double **before) {
+  int i = 0;
+  for (struct stored *at = how->reading->first; at != NULL; at = at->next, i++) {
+    measured->tensors[i].stored = at;
+    before[i] = at->trained ? NULL : copied(at->values, at->count);
+  }
+}
+
+static void keep(struct measured *measured) {
+  for (int i = 0; i < measured->count; i++) {
+    struct measured_tensor *tensor = &measured->tensors[i];
+    const struct stored *stored = tensor->stored;
+    if (stored->trained)
+      tensor->gradient = copied(stored->gradient, stored->count);
+    else
+      tensor->after = copied(stored->values, stored->count);
+  }
+}
+
+bool measure_step(struct measuring *how, const struct micro_batch *batches, int count, bool with_one,
+                  struct measured *measured) {
+  const double share = 1 / (double)how->job->accumulation.num_steps;
+  *measured = (struct measured){.count = how->reading->count};
+  measured->tensors = calloc((size_t)measured->count + 1, sizeof *measured->tensors);
+  double **before = calloc((size_t)measured->count + 1, sizeof *before), loss = 0, norm = 0;
+  begin(how, measured, before);
+  bool good = read_step(how, batches, count, share, 0, &measured->loss, &measured->norm);
+  if (good) keep(measured);
+  for (int i = 0; good && i < READINGS; i++) {
+    restore(measured, before);
+    good = read_step(how, batches, count, share, ROUNDINGS * how->unit, &loss, &norm);
+    measured->loss_spread = fmax(measured->loss_spread, fabs(loss - measured->loss));
+    measured->norm_spread = fmax(measured->norm_spread, fabs(norm - measured->norm));
+    for (int k = 0; good && k < measured->count; k++) widen(&measured->tensors[k]);
+  }
+  restore(measured, before);
+  if (good && with_one && count > 1) {
+    good = read_one(how, batches, count, measured);
+    restore(measured, before);
+  }
+  for (int i = 0; i < measured->count; i++) free(before[i]);
+  free(before);
+  return good;
+}
+
+void measured_free(struct measured *measured) {
+  for (int i = 0; i < measured->count; i++) {
+    free(measured->tensors[i].gradient);
+    free(measured->tensors[i].after);
+  }
+  free(measured->tensors);
+  *measured = (struct measured){0};
+}
+
+double measured_bound(const struct measuring *how, const struct measured_tensor *tensor) {
+  const double *values = tensor->gradient != NULL ? tensor->gradient : tensor->after;
+  double highest = 0;
+  for (int64_t k = 0; k < tensor->stored->count; k++) highest = fmax(highest, fabs(values[k]));
+  return MARGIN * (tensor->spread + how->unit * highest);
+}

@@ -1,0 +1,208 @@
+/* accel/model.h's matrix products. */
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "gen/verify/elements.h"
+#include "gen/verify/tape.h"
+
+/* ---- The product of two stacks of matrices ---- */
+
+/* y [m][n] += a [m][k] b [k][n], of rows `a_row` numbers apart and columns `a_column`. */
+struct matrix {
+  const double *at;
+  int64_t row, column;
+};
+
+static void multiply(double *y, struct matrix a, struct matrix b, int64_t m, int64_t k, int64_t n) {
+#pragma omp parallel for schedule(static) if (m * k * n > 100000)
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < k; j++) {
+      const double factor = a.at[i * a.row + j * a.column], *from = b.at + j * b.row;
+      double *to = y + i * n;
+      if (b.column == 1)
+#pragma omp simd
+        for (int64_t c = 0; c < n; c++) to[c] += factor * from[c];
+      else
+        for (int64_t c = 0; c < n; c++) to[c] += factor * from[c * b.column];
+    }
+}
+
+/* a [...][m][k] of as many leading matrices as y; b of as many, or of one for all. places: m, k, n, whether b is one. */
+static void product_backward(tensor y) {
+  const int64_t m = y->places[0], k = y->places[1], n = y->places[2], stacks = y->places[3];
+  const int64_t step = y->places[4] ? 0 : k * n;
+  double *da = tape_gradient(y->of[0]), *db = tape_gradient(y->of[1]);
+  for (int64_t s = 0; s < stacks; s++) {
+    const struct matrix dy = {y->gradient + s * m * n, n, 1};
+    const struct matrix b_columns = {y->of[1]->values + s * step, 1, n};
+    const struct matrix a_columns = {y->of[0]->values + s * m * k, 1, k};
+    if (da != NULL) multiply(da + s * m * k, dy, b_columns, m, n, k);
+    if (db != NULL) multiply(db + s * step, a_columns, dy, k, m, n);
+  }
+}
+
+/* Products of k terms are rounded in each of them. */
+static double of_terms(int64_t k) {
+  return 1 + sqrt((double)k / 8);
+}
+
+tensor matmul(tensor a, tensor b) {
+  if (a->rank < 2 || b->rank < 2) tape_refuse("matmul: an operand has fewer than two axes");
+  const int64_t m = a->dim[a->rank - 2], k = a->dim[a->rank - 1], n = b->dim[b->rank - 1];
+  if (b->dim[b->rank - 2] != k) tape_refuse("matmul: the inner extents differ");
+  const bool one = b->rank == 2;
+  int64_t dim[MOST_AXES];
+  for (int i = 0; i < a->rank; i++) dim[i] = i == a->rank - 1 ? n : a->dim[i];
+  if (!one) {
+    int64_t of_b[MOST_AXES];
+    for (int i = 0; i < a->rank; i++) of_b[i] = i == a->rank - 2 ? k : i == a->rank - 1 ? n : a->dim[i];
+    b = expand(b, a->rank, of_b, "matmul");
+  }
+  tensor y = tape_new(a->rank, dim);
+  const int64_t stacks = one ? 1 : y->count / (m * n), rows = one ? y->count / n : m;
+  const int64_t parts[] = {rows, k, n, stacks, one};
+  y->places = tape_memory(5, sizeof *y->places);
+  memcpy(y->places, parts, sizeof parts);
+  for (int64_t s = 0; s < stacks; s++)
+    multiply(y->values + s * rows * n, (struct matrix){a->values + s * rows * k, k, 1},
+             (struct matrix){b->values + (one ? 0 : s * k * n), n, 1}, rows, k, n);
+  return tape_end(y, product_backward, of_terms(k), a, b, NULL);
+}
+
+tensor matmul_transposed(tensor a, tensor b) {
+  return matmul(a, transpose(b, -1, -2));
+}
+
+/* ---- einsum ---- */
+
+/* The labels of an operand or the result: letters, and '.' for each axis that "..." stands for. */
+struct labels {
+  int count;
+  char of[MOST_AXES * 2];
+};
+
+/* Reads labels up to a ',' or an end; of "..." as many marks as the operand has axes more, numbered from the last. */
+static const char *read_labels(const char *at, const char *end, int rank, int *ellipsis, struct labels *labels) {
+  int letters = 0;
+  for (const char *c = at; c < end && *c != ','; c++) letters += *c != ' ' && *c != '.';
+  labels->count = 0;
+  for (; at < end && *at != ','; at++) {
+    if (*at == ' ') continue;
+    if (*at != '.') {
+      labels->of[labels->count++] = *at;
+      continue;
+    }
+    const int more = rank >= 0 ? rank - letters : *ellipsis;
+    for (int i = 0; i < more; i++) labels->of[labels->count++] = (char)(1 + more - i);
+    if (more > *ellipsis) *ellipsis = more;
+    at += 2;
+  }
+  return at < end ? at + 1 : at;
+}
+
+/* x with an axis for each of `all`, in that order: 1 where x has none; its diagonal where it has one twice. */
+static tensor arranged(tensor x, const struct labels *own, const struct labels *all, const int64_t *extents) {
+  int64_t dim[MOST_AXES * 2], stride[MOST_AXES * 2], count = 1;
+  for (int i = 0; i < all->count; i++) {
+    dim[i] = extents[i];
+    stride[i] = 0;
+    for (int j = 0; j < own->count; j++)
+      if (own->of[j] == all->of[i] && x->dim[j] != 1) stride[i] += extent(x, j + 1, x->rank);
+    count *= dim[i];
+  }
+  int64_t *places = tape_memory(count, sizeof *places);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t rest = i, place = 0;
+    for (int axis = all->count - 1; axis >= 0; axis--) {
+      place += rest % dim[axis] * stride[axis];
+      rest /= dim[axis];
+    }
+    places[i] = place;
+  }
+  return pick(x, 1, &count, places);
+}
+
+/* The labels of the result, then those that are summed over. */
+static void all_labels(const struct labels *operands, int count, tensor *x, struct labels *all, int64_t *extents) {
+  for (int k = 0; k < count; k++)
+    for (int j = 0; j < operands[k].count; j++) {
+      int at = 0;
+      while (at < all->count && all->of[at] != operands[k].of[j]) at++;
+      if (at == all->count) {
+        if (at == MOST_AXES * 2) tape_refuse("einsum: there are too many labels");
+        all->of[all->count++] = operands[k].of[j];
+        extents[at] = 1;
+      }
+      if (x[k]->dim[j] != 1) extents[at] = x[k]->dim[j];
+    }
+}
+
+/* The labels of a result that is not written: those that occur once, in their order, after those of "...". */
+static void labels_once(const struct labels *operands, int count, int ellipsis, struct labels *result) {
+  result->count = 0;
+  for (int i = ellipsis; i > 0; i--) result->of[result->count++] = (char)i;
+  for (char letter = 'A'; letter <= 'z'; letter++) {
+    int found = 0;
+    for (int k = 0; k < count; k++)
+      for (int j = 0; j < operands[k].count; j++) found += operands[k].of[j] == letter;
+    if (found == 1) result->of[result->count++] = letter;
+  }
+}
+
+tensor einsum_of(const char *spec, int count, ...) {
+  enum { MOST = 8 };
+  tensor x[MOST];
+  struct labels operands[MOST], result, all;
+  int64_t extents[MOST_AXES * 2] = {0};
+  int ellipsis = 0;
+  if (count < 1 || count > MOST) tape_refuse("einsum: %d operands", count);
+  va_list list;
+  va_start(list, count);
+  for (int k = 0; k < count; k++) x[k] = va_arg(list, tensor);
+  va_end(list);
+  const char *arrow = strstr(spec, "->"), *end = spec + strlen(spec), *at = spec;
+  for (int k = 0; k < count; k++)
+    at = read_labels(at, arrow != NULL ? arrow : end, x[k]->rank, &ellipsis, &operands[k]);
+  if (arrow != NULL)
+    read_labels(arrow + 2, end, -1, &ellipsis, &result);
+  else
+    labels_once(operands, count, ellipsis, &result);
+  all = result;
+  for (int i = 0; i < MOST_AXES * 2; i++) extents[i] = 1;
+  all_labels(operands, count, x, &all, extents);
+  tensor y = arranged(x[0], &operands[0], &all, extents);
+  for (int k = 1; k < count; k++) y = mul(y, arranged(x[k], &operands[k], &all, extents));
+  int64_t kept = 1, summed = 1;
+  for (int i = 0; i < all.count; i++) *(i < result.count ? &kept : &summed) *= extents[i];
+  y = sum(reshaped(y, 2, (const int64_t[]){kept, summed}), 1);
+  return reshaped(y, result.count, extents);
+}
+
+/* ---- Sparse matrices and groups ---- */
+
+tensor sparse_matmul(tensor rows, tensor columns, tensor values, tensor x, int count) {
+  tensor terms = mul(take(x, columns), reshaped(values, 2, (const int64_t[]){values->count, 1}));
+  return index_add(terms, rows, count);
+}
+
+tensor sparse_matmul_csr(tensor starts, tensor columns, tensor values, tensor x) {
+  tensor rows = tape_like(columns);
+  rows->whole = true;
+  for (int64_t r = 0; r + 1 < starts->count; r++)
+    for (int64_t e = (int64_t)starts->values[r]; e < (int64_t)starts->values[r + 1] && e < rows->count; e++)
+      rows->values[e] = (double)r;
+  return sparse_matmul(rows, columns, values, x, (int)starts->count - 1);
+}
+
+tensor grouped_matmul(tensor x, tensor starts, int count, const tensor *weights) {
+  const int64_t out = weights[0]->dim[0];
+  tensor y = tape_new(2, (const int64_t[]){x->dim[0], out});
+  for (int g = 0; g < count; g++) {
+    int from = (int)starts->values[g], rows = (int)starts->values[g + 1] - from;
+    if (rows == 0) continue;
+    tensor part = matmul_transposed(slice(x, 0, from, rows), weights[g]);
+    y = joined(y, pad(part, 0, from, (int)x->dim[0] - from - rows));
+  }
+  return y;
+}

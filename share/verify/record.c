@@ -1,0 +1,216 @@
+/* What `accel-gen verify` links into the trainer that it runs: the trainer's own text is compiled as it is, and the
+ * linker sends some of its calls of the runtime through here (--wrap). The run is short, has data that are made here,
+ * and saves every step; what the program asks of its data, and what it reports, is written down. */
+#include <accel/trainer.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first step of this run, how many it takes, and the samples of its data. */
+static int64_t first, steps, samples;
+
+static FILE *record;
+static struct accel_program changed;
+static const struct accel_input *own_inputs; /* the program's */
+
+static void fail(const char *what) {
+  perror(what);
+  exit(3);
+}
+
+static int64_t number_of(const char *name) {
+  const char *text = getenv(name);
+  return text != NULL ? atoll(text) : 0;
+}
+
+/* ---- The record ---- */
+
+enum record { RECORD_LOAD = 1, RECORD_MICRO_BATCHES, RECORD_REPORT };
+
+/* A line of the record: what, where, how much of it, and so many bytes of numbers after it. */
+static void put(enum record kind, int64_t split, int64_t position, int64_t count, bool whole, const char *name,
+                const void *bytes, size_t size) {
+  struct {
+    int64_t numbers[6];
+    char name[64];
+  } head = {{kind, split, position, count, whole, (int64_t)size}, ""};
+  snprintf(head.name, sizeof head.name, "%s", name);
+  if (record == NULL) record = fopen("record.bin", "wb");
+  if (record == NULL || fwrite(&head, sizeof head, 1, record) != 1) fail("record.bin");
+  if (size > 0 && fwrite(bytes, 1, size, record) != size) fail("record.bin");
+  if (fflush(record) != 0) fail("record.bin");
+}
+
+/* ---- The data ---- */
+
+static uint64_t state = 1;
+
+/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
+static uint64_t draw(void) {
+  uint64_t z = state += 0x9E3779B97F4A7C15u;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return z ^ z >> 31;
+}
+
+/* Every token as often as any other one, as nearly as there is space: the vocabulary in a new order, again and again. */
+static void write_tokens(int64_t vocabulary, int64_t count) {
+  int32_t *order = calloc((size_t)vocabulary, sizeof *order);
+  char head[128];
+  FILE *file = fopen("data", "wb");
+  if (order == NULL || file == NULL) fail("data");
+  const int length = snprintf(head, sizeof head, "{'descr': '<u4', 'fortran_order': False, 'shape': (%lld,), }",
+                              (long long)count);
+  memset(head + length, ' ', 117 - (size_t)length);
+  head[117] = '\n';
+  fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
+  fwrite(head, 1, 118, file);
+  for (int64_t i = 0; i < vocabulary; i++) order[i] = (int32_t)i;
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t at = i % vocabulary, other = at + (int64_t)(draw() % (uint64_t)(vocabulary - at));
+    const int32_t token = order[other];
+    order[other] = order[at];
+    order[at] = token;
+    fwrite(&token, sizeof token, 1, file);
+  }
+  if (fclose(file) != 0) fail("data");
+  free(order);
+}
+
+/* The numbers below which number `at` of a row's float32 numbers is an index; 0: it is none. */
+static int64_t index_below(int64_t at) {
+  for (int i = 0; i < changed.n_indices; i++)
+    if (at >= changed.indices[i].first && at < changed.indices[i].first + changed.indices[i].count)
+      return changed.indices[i].below;
+  return 0;
+}
+
+static void write_number(FILE *file, const struct accel_input *input, int64_t at) {
+  int64_t below = input->dtype == ACCEL_INT32 ? input->below : index_below(at);
+  if (input->dtype == ACCEL_INT32 && below == 0) below = 2;
+  if (below > 0)
+    fprintf(file, "%lld,", (long long)(draw() % (uint64_t)below));
+  else
+    fprintf(file, "%.6g,", ((double)(draw() >> 40) + (double)(draw() >> 40)) * 0x1p-23 - 2);
+}
+
+static void write_rows(int64_t count) {
+  FILE *file = fopen("data", "wb");
+  if (file == NULL) fail("data");
+  for (int64_t row = 0; row < count; row++) {
+    int64_t at = 0;
+    for (int i = 0; i < changed.n_inputs; i++)
+      for (int64_t k = 0; k < changed.inputs[i].width; k++) write_number(file, &changed.inputs[i], at++);
+    fseek(file, -1, SEEK_CUR);
+    fputc('\n', file);
+  }
+  if (fclose(file) != 0) fail("data");
+}
+
+/* ---- The run ---- */
+
+/* The program without what is not of a step: evaluations, hooks of a run's end, trackers, older checkpoints. */
+static void shorten(const struct accel_program *program) {
+  changed = *program;
+  changed.steps = first + steps;
+  changed.save_every = changed.log_every = 1;
+  changed.eval_every = 0;
+  changed.log_epochs = changed.eval_epochs = changed.save_epochs = (struct accel_epochs){0};
+  changed.eval_on_start = false;
+  changed.eval_fraction = 0;
+  changed.stopping = (struct accel_stopping){0};
+  memset(changed.metrics, 0, sizeof changed.metrics);
+  changed.samples = changed.prefetch = 0;
+  changed.checkpoint.minutes = 0;
+  changed.checkpoint.total_limit = changed.checkpoint.max_shard_bytes = 0;
+  changed.checkpoint.automatic_naming = false;
+  changed.checkpoint.resume = "never";
+  changed.checkpoint.folder_of = NULL;
+  changed.checkpoint.dtype = ACCEL_FLOAT32;
+  changed.tracking = (struct accel_tracking){0};
+  changed.project_dir = "run";
+  changed.start = (struct accel_start_file){.path = "start.safetensors"};
+  memset(changed.parts, 0, sizeof changed.parts);
+  changed.source[ACCEL_TRAIN] = (struct accel_source){"data", program->n_inputs > 0 ? ACCEL_CSV : ACCEL_NPY_TOKENS};
+  changed.source[ACCEL_EVAL] = (struct accel_source){0};
+}
+
+struct accel_run *__real_accel_start(const struct accel_program *program, int argc, char **argv);
+
+struct accel_run *__wrap_accel_start(const struct accel_program *program, int argc, char **argv) {
+  static struct accel_input inputs[64];
+  first = number_of("VERIFY_FIRST");
+  steps = number_of("VERIFY_STEPS");
+  samples = number_of("VERIFY_SAMPLES");
+  shorten(program);
+  own_inputs = program->inputs;
+  if (program->n_inputs > 64) fail("inputs");
+  for (int i = 0; i < program->n_inputs; i++) {
+    inputs[i] = program->inputs[i];
+    inputs[i].column = NULL;
+  }
+  changed.inputs = program->n_inputs > 0 ? inputs : NULL;
+  if (program->n_inputs > 0)
+    write_rows(samples);
+  else
+    write_tokens(program->vocabulary > 0 ? program->vocabulary : 256, (samples + 1) * program->sequence_length + 1);
+  return __real_accel_start(&changed, argc, argv);
+}
+
+int64_t __real_accel_first_step(const struct accel_run *run);
+
+int64_t __wrap_accel_first_step(const struct accel_run *run) {
+  return __real_accel_first_step(run) + first;
+}
+
+struct accel_micro_batches __real_accel_micro_batches_of(const struct accel_run *run, int64_t at);
+
+struct accel_micro_batches __wrap_accel_micro_batches_of(const struct accel_run *run, int64_t at) {
+  const struct accel_micro_batches found = __real_accel_micro_batches_of(run, at);
+  put(RECORD_MICRO_BATCHES, at, found.first, found.count, true, "", NULL, 0);
+  return found;
+}
+
+static void put_tokens(const char *name, int64_t split, int64_t position, int64_t count, const int32_t *tokens) {
+  const size_t size = (size_t)(count * changed.sequence_length) * sizeof *tokens;
+  if (tokens != NULL) put(RECORD_LOAD, split, position, count, true, name, tokens, size);
+}
+
+void __real_accel_load_sequences(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                                 int32_t *tokens, int32_t *targets);
+
+void __wrap_accel_load_sequences(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                                 int32_t *tokens, int32_t *targets) {
+  __real_accel_load_sequences(run, split, position, count, tokens, targets);
+  put_tokens("tokens", (int64_t)split, position, count, tokens);
+  put_tokens("targets", (int64_t)split, position, count, targets);
+}
+
+void __real_accel_load_masked(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                              int32_t *tokens, int32_t *targets);
+
+void __wrap_accel_load_masked(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                              int32_t *tokens, int32_t *targets) {
+  __real_accel_load_masked(run, split, position, count, tokens, targets);
+  put_tokens("tokens", (int64_t)split, position, count, tokens);
+  put_tokens("targets", (int64_t)split, position, count, targets);
+}
+
+void __real_accel_load_input(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                             const struct accel_input *input, void *values);
+
+void __wrap_accel_load_input(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                             const struct accel_input *input, void *values) {
+  __real_accel_load_input(run, split, position, count, &changed.inputs[input - own_inputs], values);
+  put(RECORD_LOAD, (int64_t)split, position, count, input->dtype == ACCEL_INT32, input->name, values,
+      (size_t)(count * input->width) * 4);
+}
+
+void __real_accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report);
+
+void __wrap_accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report) {
+  const double numbers[] = {report.loss, report.lr, report.grad_norm, report.loss_scale, (double)report.skipped};
+  put(RECORD_REPORT, 0, at, 5, false, "", numbers, sizeof numbers);
+  __real_accel_handle_events(run, at, report);
+}
