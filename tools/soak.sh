@@ -47,6 +47,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "edits of programs with collectives in flight" "$PYTHON" tests/audit/test_transfers.py --all
   try "edits of programs in which threads race" "$PYTHON" tests/audit/test_races.py --all
   try "edits of CUDA programs" "$PYTHON" tests/audit/test_device_mutations.py --all
+  try "edits of the arithmetic of programs" "$PYTHON" tests/verify/test_sabotage.py --all
+  try "the second reading against PyTorch" "$PYTHON" tests/verify/test_functions.py --all --seed "$seed"
   try "the audit of the matrix" "$PYTHON" tests/audit/test_matrix.py --all
   try "both halves of CUDA programs" "$PYTHON" tests/audit/test_device.py --all
   try "pairs of keys" env SEED="$seed" COUNT=2000 "$PYTHON" tests/program/test_combinations.py

@@ -10,7 +10,8 @@ static tensor for_heads(tensor x, int64_t heads) {
   const int64_t own = x->dim[1], each = own > 0 ? heads / own : 0;
   if (each * own != heads) tape_refuse("attention: the heads of keys do not divide those of queries");
   if (each == 1) return x;
-  const int64_t apart[] = {x->dim[0], own, 1, x->dim[2], x->dim[3]}, wide[] = {x->dim[0], own, each, x->dim[2], x->dim[3]};
+  const int64_t apart[] = {x->dim[0], own, 1, x->dim[2], x->dim[3]},
+                wide[] = {x->dim[0], own, each, x->dim[2], x->dim[3]};
   const int64_t joined_heads[] = {x->dim[0], heads, x->dim[2], x->dim[3]};
   return reshaped(expand(reshaped(x, 5, apart), 5, wide, "attention"), 4, joined_heads);
 }

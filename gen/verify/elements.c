@@ -188,14 +188,14 @@ RULE(sqrt, sqrt(x), 0.5 / y)
 RULE(rsqrt, 1 / sqrt(x), -0.5 * y / x)
 RULE(exp, exp(x), y)
 RULE(log, log(x), 1 / x)
-RULE(pow, pow(x, a), a * pow(x, a - 1))
+RULE(pow, pow(x, a), a *pow(x, a - 1))
 RULE(softplus, fmax(x, 0) + log1p(exp(-fabs(x))), 1 / (1 + exp(-x)))
 RULE(sin, sin(x), cos(x))
 RULE(cos, cos(x), -sin(x))
 RULE(tanh, tanh(x), 1 - y * y)
 RULE(sigmoid, 1 / (1 + exp(-x)), y * (1 - y))
 RULE(silu, x / (1 + exp(-x)), (1 + x * exp(-x) / (1 + exp(-x))) / (1 + exp(-x)))
-RULE(gelu, 0.5 * x *erfc(-x * 0.70710678118654752440),
+RULE(gelu, 0.5 * x * erfc(-x * 0.70710678118654752440),
      0.5 * erfc(-x * 0.70710678118654752440) + x * exp(-0.5 * x * x) * 0.39894228040143267794)
 
 /* The tanh of the approximation, and its slope. */
@@ -204,8 +204,7 @@ static double bend(double x) {
 }
 
 RULE(gelu_tanh, 0.5 * x * (1 + bend(x)),
-     0.5 * (1 + bend(x)) +
-         0.5 * x * (1 - bend(x) * bend(x)) * 0.79788456080286535588 * (1 + 3 * 0.044715 * x * x))
+     0.5 * (1 + bend(x)) + 0.5 * x * (1 - bend(x) * bend(x)) * 0.79788456080286535588 * (1 + 3 * 0.044715 * x * x))
 
 tensor scale(tensor x, double factor) {
   return unary(x, &rule_scale, factor, 0);

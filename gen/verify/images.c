@@ -37,8 +37,8 @@ static int64_t place_of(const struct extents *e, int64_t b, int64_t channel, int
 
 static struct extents extents_of(tensor x, struct window h, struct window w) {
   if (x->rank != 4) tape_refuse("an image has four axes, not %d", x->rank);
-  return (struct extents){x->dim[0], x->dim[1], x->dim[2], x->dim[3], result_extent(x->dim[2], h),
-                          result_extent(x->dim[3], w)};
+  return (struct extents){
+      x->dim[0], x->dim[1], x->dim[2], x->dim[3], result_extent(x->dim[2], h), result_extent(x->dim[3], w)};
 }
 
 /* Places of [groups][batch][rows][columns][channels of a group][kernel][kernel], from the image. */
@@ -62,7 +62,8 @@ static tensor images_of(tensor y, int64_t groups, const struct extents *e, int64
   const int64_t positions = e->rows * e->columns, dim[] = {e->batch, groups * out, e->rows, e->columns};
   int64_t *places = tape_memory(y->count, sizeof *places);
   for (int64_t i = 0; i < y->count; i++) {
-    const int64_t position = i % positions, channel = i / positions % (groups * out), b = i / positions / (groups * out);
+    const int64_t position = i % positions, channel = i / positions % (groups * out),
+                  b = i / positions / (groups * out);
     places[i] = ((channel / out * e->batch + b) * positions + position) * out + channel % out;
   }
   return pick(y, 4, dim, places);
@@ -84,7 +85,8 @@ static tensor spread(tensor x, tensor weight, struct window h, struct window w, 
   const struct extents to = {
       .batch = x->dim[0],
       .channels = groups * out,
-      .height = (x->dim[2] - 1) * h.stride - 2 * h.padding + h.dilation * (h.kernel - 1) + 1 + (h.kernel > 0 ? extra : 0),
+      .height =
+          (x->dim[2] - 1) * h.stride - 2 * h.padding + h.dilation * (h.kernel - 1) + 1 + (h.kernel > 0 ? extra : 0),
       .width = (x->dim[3] - 1) * w.stride - 2 * w.padding + w.dilation * (w.kernel - 1) + 1 + extra,
       .rows = x->dim[2],
       .columns = x->dim[3],
@@ -130,8 +132,8 @@ tensor convolve_transposed1d(tensor x, tensor weight, int stride, int padding, i
 /* ---- Layers ---- */
 
 /* A layer over images (flat: signals) with a bias or without one. */
-static tensor layer(scope s, tensor x, int out, bool flat, int kernel, int stride, int padding, int dilation, int groups,
-                    bool bias) {
+static tensor layer(scope s, tensor x, int out, bool flat, int kernel, int stride, int padding, int dilation,
+                    int groups, bool bias) {
   const int64_t own = x->dim[1] / groups, dim[] = {out, own, kernel, kernel};
   const double bound = 1 / sqrt((double)(own * kernel * (flat ? 1 : kernel)));
   tensor weight = parameter_of_layer(s, "weight", flat ? 3 : 4, dim, START_UNIFORM, -bound, bound);

@@ -36,8 +36,8 @@ struct measured {
   struct measured_tensor *tensors; /* in the order of the reading's parameters */
   int count;
   double loss, loss_spread, norm, norm_spread;
-  bool has_one;       /* the step has several micro-batches, and one batch of all of them was read, too */
-  double one;         /* the largest difference of its gradient from theirs, relative to the largest element */
+  bool has_one; /* the step has several micro-batches, and one batch of all of them was read, too */
+  double one;   /* the largest difference of its gradient from theirs, relative to the largest element */
 };
 
 /* How a step's gradient is computed. */

@@ -1,4 +1,5 @@
-/* Functions of a model whose names other parts of the generator have, too: included first by what defines or lists them.
+/* Functions of a model whose names other parts of the generator have, too: included first by what defines or lists
+ * them.
  */
 #ifndef ACCEL_VERIFY_NAMES_H
 #define ACCEL_VERIFY_NAMES_H

@@ -84,7 +84,8 @@ bool native_write(struct text *text, const struct job *job, const struct tree *m
     const struct variable *parameter = entry->parameters[i];
     const char *comma = i > 0 ? ", " : "";
     if (parameter->type->kind == TYPE_RECORD) {
-      text_printf(text, "  %s c%s;\n", parameter->type->name, has_defaults(model, parameter->type) ? " = defaults" : " = {0}");
+      text_printf(text, "  %s c%s;\n", parameter->type->name,
+                  has_defaults(model, parameter->type) ? " = defaults" : " = {0}");
       for (int k = 0; k < job->model.n_config; k++)
         if (!write_field(text, &job->model.config[k], parameter->type)) {
           *reason = arena_printf(text->arena, "the model's config has no '%s'", job->model.config[k].name);

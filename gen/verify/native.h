@@ -15,8 +15,8 @@ typedef void (*native_function)(void);
 typedef void native_bind(native_function find(const char *name));
 typedef tensor native_model(scope s, native_input *input);
 
-/* Writes the text for the model in the file `path`, whose tree is there for its names and types alone. False with why in
- * *reason where it cannot be written. */
+/* Writes the text for the model in the file `path`, whose tree is there for its names and types alone. False with why
+ * in *reason where it cannot be written. */
 bool native_write(struct text *text, const struct job *job, const struct tree *model, const char *path,
                   const char **reason);
 

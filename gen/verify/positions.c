@@ -97,8 +97,7 @@ tensor argmax(tensor x, int axis) {
   const int64_t *places = extremes(x, axis, 1, &count);
   tensor y = tape_new(rank, dim);
   y->whole = true;
-  for (int64_t i = 0; i < count; i++)
-    y->values[i] = (double)(places[i] / extent(x, axis + 1, x->rank) % x->dim[axis]);
+  for (int64_t i = 0; i < count; i++) y->values[i] = (double)(places[i] / extent(x, axis + 1, x->rank) % x->dim[axis]);
   return y;
 }
 
@@ -152,8 +151,7 @@ tensor one_hot(tensor tokens, int classes) {
   for (int i = 0; i < tokens->rank; i++) dim[i] = tokens->dim[i];
   dim[tokens->rank] = classes;
   tensor y = tape_new(tokens->rank + 1, dim);
-  for (int64_t i = 0; i < tokens->count; i++)
-    y->values[i * classes + number_of(tokens, i, classes, "one_hot")] = 1;
+  for (int64_t i = 0; i < tokens->count; i++) y->values[i * classes + number_of(tokens, i, classes, "one_hot")] = 1;
   return y;
 }
 
@@ -165,7 +163,8 @@ static int64_t *grouped(tensor index, int groups, int capacity, int64_t *starts)
   const int64_t k = columns_of(index), rows = index->rank >= 2 ? index->dim[index->rank - 2] : 1;
   const int64_t blocks = index->count / (rows * k);
   bool *late = tape_memory(index->count, sizeof *late);
-  int64_t *taken = tape_memory(blocks * groups, sizeof *taken), *order = tape_memory(index->count, sizeof *order), at = 0;
+  int64_t *taken = tape_memory(blocks * groups, sizeof *taken), *order = tape_memory(index->count, sizeof *order),
+          at = 0;
   for (int64_t b = 0; b < blocks; b++)
     for (int64_t choice = 0; choice < k; choice++)
       for (int64_t r = 0; r < rows; r++) {

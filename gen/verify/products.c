@@ -28,7 +28,8 @@ static void multiply(double *y, struct matrix a, struct matrix b, int64_t m, int
     }
 }
 
-/* a [...][m][k] of as many leading matrices as y; b of as many, or of one for all. places: m, k, n, whether b is one. */
+/* a [...][m][k] of as many leading matrices as y; b of as many, or of one for all. places: m, k, n, whether b is one.
+ */
 static void product_backward(tensor y) {
   const int64_t m = y->places[0], k = y->places[1], n = y->places[2], stacks = y->places[3];
   const int64_t step = y->places[4] ? 0 : k * n;

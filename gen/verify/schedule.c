@@ -57,16 +57,26 @@ static double unwarmed(const struct job *job, double n) {
   const double d = n >= D ? 1 : D > W ? fmin(fmax((n - W) / (D - W), 0), 1) : 1, since = fmax(n - W, 0);
   const double T = job->schedule.timescale > 0 ? (double)job->schedule.timescale : W > 0 ? W : 10000;
   switch (job->schedule.name) {
-    case SCHEDULE_CONSTANT: return top;
-    case SCHEDULE_LINEAR: return top + (low - top) * d;
-    case SCHEDULE_COSINE: return low + (top - low) * (1 + cos(3.14159265358979323846 * d)) / 2;
-    case SCHEDULE_COSINE_WITH_RESTARTS: return restarts(job, d);
-    case SCHEDULE_POLYNOMIAL: return low + (top - low) * pow(1 - d, job->schedule.power);
-    case SCHEDULE_INVERSE_SQRT: return top * sqrt(T / (T + since));
-    case SCHEDULE_EXPONENTIAL: return top * pow(job->schedule.gamma, since);
-    case SCHEDULE_STEP: return top * pow(job->schedule.gamma, floor(since / (double)job->schedule.step_size));
-    case SCHEDULE_ONE_CYCLE: return one_cycle(job, n);
-    case SCHEDULE_WSD: return wsd(job, n);
+  case SCHEDULE_CONSTANT:
+    return top;
+  case SCHEDULE_LINEAR:
+    return top + (low - top) * d;
+  case SCHEDULE_COSINE:
+    return low + (top - low) * (1 + cos(3.14159265358979323846 * d)) / 2;
+  case SCHEDULE_COSINE_WITH_RESTARTS:
+    return restarts(job, d);
+  case SCHEDULE_POLYNOMIAL:
+    return low + (top - low) * pow(1 - d, job->schedule.power);
+  case SCHEDULE_INVERSE_SQRT:
+    return top * sqrt(T / (T + since));
+  case SCHEDULE_EXPONENTIAL:
+    return top * pow(job->schedule.gamma, since);
+  case SCHEDULE_STEP:
+    return top * pow(job->schedule.gamma, floor(since / (double)job->schedule.step_size));
+  case SCHEDULE_ONE_CYCLE:
+    return one_cycle(job, n);
+  case SCHEDULE_WSD:
+    return wsd(job, n);
   }
   return NAN;
 }

@@ -84,8 +84,8 @@ scope init_sinusoid_grid(scope s, double ratio, int side) {
 
 /* ---- Parameters ---- */
 
-static struct stored *stored_new(struct reading *reading, const char *name, int rank, const int64_t *dim,
-                                 bool trained, struct accel_scope how) {
+static struct stored *stored_new(struct reading *reading, const char *name, int rank, const int64_t *dim, bool trained,
+                                 struct accel_scope how) {
   struct stored *stored = calloc(1, sizeof *stored);
   if (stored == NULL) tape_refuse("there is not enough memory for the parameters");
   stored->name = strdup(name);

@@ -103,8 +103,7 @@ tensor tape_end(tensor y, void (*backward)(tensor y), double spread, tensor a, t
     y->varies = y->varies || (operands[i] != NULL && operands[i]->varies);
   }
   y->backward = y->varies ? backward : NULL;
-  if (reading_now->noise > 0 && spread > 0 && !y->whole)
-    move(y->values, y->count, reading_now->noise * spread);
+  if (reading_now->noise > 0 && spread > 0 && !y->whole) move(y->values, y->count, reading_now->noise * spread);
   y->spread = spread;
   return y;
 }

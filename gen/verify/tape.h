@@ -28,13 +28,13 @@ struct reading_tensor {
   double *values;   /* [count] */
   double *gradient; /* [count]; NULL until something flows back */
   tensor of[MOST_OPERANDS];
-  int64_t *places;                /* of a pick or a drop */
-  double numbers[2];              /* constants of the rule */
-  void (*backward)(tensor y);     /* adds to the gradients of y->of; NULL: nothing flows back */
-  const struct unary *rule;       /* of a unary function */
-  double spread;                  /* of the noise, see tape_end */
-  tensor next;                    /* the tensor that was made before it */
-  struct stored *stored;          /* of a parameter */
+  int64_t *places;            /* of a pick or a drop */
+  double numbers[2];          /* constants of the rule */
+  void (*backward)(tensor y); /* adds to the gradients of y->of; NULL: nothing flows back */
+  const struct unary *rule;   /* of a unary function */
+  double spread;              /* of the noise, see tape_end */
+  tensor next;                /* the tensor that was made before it */
+  struct stored *stored;      /* of a parameter */
 };
 
 /* A parameter or buffer of the model, as it outlives an evaluation. */
@@ -57,7 +57,7 @@ enum start { START_ZEROS, START_ONES, START_CONSTANT, START_NORMAL, START_UNIFOR
 struct reading {
   struct stored *first, *last;
   int count;
-  tensor tape;        /* the newest tensor */
+  tensor tape; /* the newest tensor */
   bool training;
   double noise;       /* how far numbers are moved, relative to their size; 0: not at all */
   uint64_t state;     /* of the noise */

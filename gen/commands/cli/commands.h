@@ -24,8 +24,8 @@ int command_build(const struct options *options);
 /* accel-gen audit PROGRAM.c: claims about an emitted program, with evidence. Status 1 when one does not hold. */
 int command_audit(const struct options *options);
 
-/* accel-gen verify PROGRAM.c --job JOB: whether a trainer computes what its job says. Status 1 where it does not, 2 where
- * that cannot be told. */
+/* accel-gen verify PROGRAM.c --job JOB: whether a trainer computes what its job says. Status 1 where it does not, 2
+ * where that cannot be told. */
 int command_verify(const struct options *options);
 
 /* accel-gen explain PROGRAM.c:LINE, or --key KEY PROGRAM.c: from a line to where it comes from, or back. */

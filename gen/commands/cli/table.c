@@ -113,9 +113,10 @@ const struct command command_table[] = {
      .run = command_audit},
     {.name = "verify",
      .summary = "compare what a trainer computes with its job, in float64",
-     .about = "Builds the trainer, runs some of its steps on data that are made for that, and compares each of them with "
-              "a second reading of the model, the optimizer and the schedule, in every element. The exit status is 1 "
-              "where something differs, 2 where something cannot be told.",
+     .about =
+         "Builds the trainer, runs some of its steps on data that are made for that, and compares each of them with "
+         "a second reading of the model, the optimizer and the schedule, in every element. The exit status is 1 "
+         "where something differs, 2 where something cannot be told.",
      .page = "verify.md",
      .forms = {{"verify PROGRAM.c --job JOB", "compare what a trainer computes with its job, in float64"}},
      .needed = {"a trainer in C"},
@@ -394,8 +395,8 @@ const struct option option_table[] = {
     {"--job", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(job), .commands = " report ",
      .page = "report.md#memory",
      .summary = "the job of a run: its plan's memory becomes a picture of who has which bytes over a step"},
-    {"--job", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(job), .commands = " verify ",
-     .page = "verify.md", .summary = "the job that the program is to compute"},
+    {"--job", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(job), .commands = " verify ", .page = "verify.md",
+     .summary = "the job that the program is to compute"},
     {"--serve", .commands = " report ", MEMBER(serves), .page = "report.md#in-a-browser",
      .summary = "instead of -o: serve the page on 127.0.0.1, and load it again in the browser when the runs' files "
                 "change; Ctrl-C ends it"},

@@ -58,8 +58,8 @@ struct verification {
   bool *frozen;
   bool isolated; /* the trainer had no network */
   struct finding findings[SUBJECTS];
-  const char *unknown; /* why nothing can be told; NULL: something can */
-  double one;          /* see measured.one; negative: it was not asked */
+  const char *unknown;         /* why nothing can be told; NULL: something can */
+  double one;                  /* see measured.one; negative: it was not asked */
   int64_t tokens_seen, tokens; /* of the vocabulary; tokens 0: the data are no tokens */
   bool *seen;
   int64_t steps[16]; /* the first step of each run */

@@ -15,8 +15,9 @@ void verify_number(struct verification *verify, enum subject subject, double low
   finding->exact = (finding->numbers == 0 || finding->exact) && found == expected;
   finding->numbers++;
   if (found >= low && found <= high) {
-    const double far = found == expected ? 0 : found > expected ? (found - expected) / (high - expected)
-                                                                : (expected - found) / (expected - low);
+    const double far = found == expected  ? 0
+                       : found > expected ? (found - expected) / (high - expected)
+                                          : (expected - found) / (expected - low);
     if (finding->different == 0) finding->worst = fmax(finding->worst, far);
     return;
   }
@@ -157,8 +158,9 @@ static bool compare_tensor(struct verification *verify, const struct measured_te
   const char *now = checkpoint_of(verify, folder, at + 1), *old = checkpoint_of(verify, folder, at);
   const char *file = arena_printf(verify->arena, "%s/model.safetensors", now);
   const double *after = verify_tensor(verify, file, stored->name, stored->count);
-  verify_number(verify, SUBJECT_PARAMETERS, 1, 1, 1, after != NULL, "step %lld: %s, with %lld elements, in its checkpoint",
-                (long long)at, stored->name, (long long)stored->count);
+  verify_number(verify, SUBJECT_PARAMETERS, 1, 1, 1, after != NULL,
+                "step %lld: %s, with %lld elements, in its checkpoint", (long long)at, stored->name,
+                (long long)stored->count);
   if (after == NULL) return true;
   struct passage p = {.verify = verify, .tensor = tensor, .before = stored->values, .after = after};
   p.numbers = (struct step_numbers){.job = verify->job, .of = rule_numbers(verify->job, stored->name), .at = at};
@@ -183,14 +185,15 @@ static bool compare_tensor(struct verification *verify, const struct measured_te
 static void compare_reports(struct verification *verify, const struct recorded_step *step,
                             const struct measured *measured) {
   const double unit = verify->measuring.unit, rate = rule_rate(verify->job, step->at);
-  near(verify, SUBJECT_LOSS, measured->loss, 8 * (measured->loss_spread + unit * fabs(measured->loss)), step->loss, "loss",
-       step->at);
+  near(verify, SUBJECT_LOSS, measured->loss, 8 * (measured->loss_spread + unit * fabs(measured->loss)), step->loss,
+       "loss", step->at);
   near(verify, SUBJECT_RATE, rate, 1e-12 * verify->job->optimizer.lr, step->rate, "learning rate", step->at);
   near(verify, SUBJECT_NORM, measured->norm, 8 * (measured->norm_spread + 4 * unit * measured->norm), step->norm,
        "gradient's norm", step->at);
 }
 
-static bool compare_step(struct verification *verify, const char *folder, const struct recorded_step *step, bool first) {
+static bool compare_step(struct verification *verify, const char *folder, const struct recorded_step *step,
+                         bool first) {
   struct measured measured;
   const bool with_one = verify->one < 0 && step->n_batches == verify->job->accumulation.num_steps;
   if (!measure_step(&verify->measuring, step->batches, step->n_batches, with_one, &measured))

@@ -58,7 +58,8 @@ static bool load(struct verification *verify, const char *path) {
   if (library == NULL) return verify_unknown(verify, "the compiled model cannot be loaded: %s", dlerror());
   native_bind *bind = (native_bind *)symbol(library, "native_bind");
   verify->measuring.model = (native_model *)symbol(library, "native_model");
-  if (bind == NULL || verify->measuring.model == NULL) return verify_unknown(verify, "the compiled model is incomplete");
+  if (bind == NULL || verify->measuring.model == NULL)
+    return verify_unknown(verify, "the compiled model is incomplete");
   bind(find);
   return true;
 }
@@ -78,12 +79,18 @@ static double start_value(struct reading *reading, const struct stored *stored, 
   if (!stored->trained && stored->start != START_NORMAL && stored->start != START_UNIFORM)
     return stored->start == START_ONES ? 1 : stored->start == START_CONSTANT ? stored->a : 0;
   switch ((enum start)stored->start) {
-    case START_ZEROS: return (double)(float)(0.05 * tape_draw(reading));
-    case START_ONES: return (double)(float)(1 + 0.1 * tape_draw(reading));
-    case START_CONSTANT: return (double)(float)(stored->a + 0.05 * tape_draw(reading));
-    case START_NORMAL: return (double)(float)(stored->b * normal(reading));
-    case START_UNIFORM: return (double)(float)(stored->b * tape_draw(reading));
-    case START_SINUSOID: return (double)(float)tape_draw(reading);
+  case START_ZEROS:
+    return (double)(float)(0.05 * tape_draw(reading));
+  case START_ONES:
+    return (double)(float)(1 + 0.1 * tape_draw(reading));
+  case START_CONSTANT:
+    return (double)(float)(stored->a + 0.05 * tape_draw(reading));
+  case START_NORMAL:
+    return (double)(float)(stored->b * normal(reading));
+  case START_UNIFORM:
+    return (double)(float)(stored->b * tape_draw(reading));
+  case START_SINUSOID:
+    return (double)(float)tape_draw(reading);
   }
   return 0;
 }

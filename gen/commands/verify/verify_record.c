@@ -70,11 +70,10 @@ static bool add_load(struct verification *verify, struct recorded_step *step, co
   const int64_t batch_size = verify->job->data.batch_size, first = step->at * verify->job->accumulation.num_steps;
   const int64_t from = step->expected >= 0 ? step->first_expected : first;
   const double expected = (double)((from + step->n_batches - 1) * batch_size);
-  verify_number(verify, SUBJECT_SAMPLES, expected, expected, expected,
-                head->split == 0 ? (double)head->position : -1, "step %lld, %s of micro-batch %d",
-                (long long)step->at, head->name, step->n_batches - 1);
-  verify_number(verify, SUBJECT_SAMPLES, (double)batch_size, (double)batch_size, (double)batch_size, (double)head->count,
-                "step %lld, the samples of %s", (long long)step->at, head->name);
+  verify_number(verify, SUBJECT_SAMPLES, expected, expected, expected, head->split == 0 ? (double)head->position : -1,
+                "step %lld, %s of micro-batch %d", (long long)step->at, head->name, step->n_batches - 1);
+  verify_number(verify, SUBJECT_SAMPLES, (double)batch_size, (double)batch_size, (double)batch_size,
+                (double)head->count, "step %lld, the samples of %s", (long long)step->at, head->name);
   return true;
 }
 
@@ -106,8 +105,8 @@ bool verify_record(struct verification *verify, const char *folder, struct recor
     } else if (head.kind == RECORD_REPORT) {
       add_report(&step, (const double *)(const void *)(bytes + at));
       const double expected = step.expected >= 0 ? (double)step.expected : 1;
-      verify_number(verify, SUBJECT_SAMPLES, expected, expected, expected, step.n_batches, "step %lld, its micro-batches",
-                    (long long)step.at);
+      verify_number(verify, SUBJECT_SAMPLES, expected, expected, expected, step.n_batches,
+                    "step %lld, its micro-batches", (long long)step.at);
       ARENA_PUSH(verify->arena, *recording, step);
       step = (struct recorded_step){.expected = -1, .at = step.at + 1};
     }

@@ -10,10 +10,11 @@
 static const char *const words[] = {"equal", "agrees", "differs", "cannot tell"};
 
 static const char *const subjects[SUBJECTS] = {
-    [SUBJECT_SAMPLES] = "samples",   [SUBJECT_PARAMETERS] = "parameters", [SUBJECT_LOSS] = "loss",
-    [SUBJECT_RATE] = "rate",         [SUBJECT_NORM] = "norm",             [SUBJECT_STATES] = "states",
-    [SUBJECT_WEIGHTS] = "weights",   [SUBJECT_AVERAGES] = "averages",     [SUBJECT_BUFFERS] = "buffers",
-    [SUBJECT_LEFT] = "left",
+    [SUBJECT_SAMPLES] = "samples", [SUBJECT_PARAMETERS] = "parameters",
+    [SUBJECT_LOSS] = "loss",       [SUBJECT_RATE] = "rate",
+    [SUBJECT_NORM] = "norm",       [SUBJECT_STATES] = "states",
+    [SUBJECT_WEIGHTS] = "weights", [SUBJECT_AVERAGES] = "averages",
+    [SUBJECT_BUFFERS] = "buffers", [SUBJECT_LEFT] = "left",
 };
 
 static void line(struct text *text, enum verdict verdict, const char *subject, const char *detail) {
@@ -52,15 +53,17 @@ static void write_accumulation(const struct verification *verify, struct text *t
 
 static void write_limits(const struct verification *verify, struct text *text) {
   struct text steps = text_in(text->arena);
-  for (int i = 0; i < verify->n_steps; i++)
-    text_printf(&steps, "%s%" PRId64, i > 0 ? ", " : "", verify->steps[i]);
+  for (int i = 0; i < verify->n_steps; i++) text_printf(&steps, "%s%" PRId64, i > 0 ? ", " : "", verify->steps[i]);
   text_printf(text, "run from step %s; what other steps do is not told\n", text_string(&steps));
   if (verify->tokens > 0 && verify->tokens_seen < verify->tokens)
-    text_printf(text, "%" PRId64 " of %" PRId64 " tokens of the vocabulary were in the data; what is done to the others is "
-                      "not told\n", verify->tokens_seen, verify->tokens);
+    text_printf(text,
+                "%" PRId64 " of %" PRId64 " tokens of the vocabulary were in the data; what is done to the others is "
+                "not told\n",
+                verify->tokens_seen, verify->tokens);
   else if (verify->tokens > 0)
     text_printf(text, "all %" PRId64 " tokens of the vocabulary were in the data\n", verify->tokens);
-  if (!verify->isolated) text_puts(text, "the program ran with the network: the system does not let it be taken away\n");
+  if (!verify->isolated)
+    text_puts(text, "the program ran with the network: the system does not let it be taken away\n");
 }
 
 int verify_report(const struct verification *verify) {

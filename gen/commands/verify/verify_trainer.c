@@ -30,8 +30,8 @@ static const char wraps[] = "-Wl,--wrap=accel_start,--wrap=accel_first_step,--wr
 
 /* Whether a flag of a program's own says no more than which instructions are used, and how well. */
 static bool is_plain(const char *flag) {
-  static const char *const plain[] = {"-std=", "-O", "-march=", "-mtune=", "-mcpu=", "-mprefer-vector-width=", "-fopenmp",
-                                      "-g"};
+  static const char *const plain[] = {
+      "-std=", "-O", "-march=", "-mtune=", "-mcpu=", "-mprefer-vector-width=", "-fopenmp", "-g"};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
     if (strncmp(flag, plain[i], strlen(plain[i])) == 0) return true;
   return false;
@@ -96,7 +96,8 @@ static bool write_start(struct verification *verify, const char *folder) {
   int count = 0;
   for (struct stored *at = verify->reading.first; at != NULL; at = at->next) {
     const bool counts = strstr(at->name, "num_batches_tracked") != NULL;
-    struct tensor_view view = {.name = (char *)at->name, .dtype = counts ? ACCEL_INT64 : ACCEL_FLOAT32, .rank = at->rank};
+    struct tensor_view view = {
+        .name = (char *)at->name, .dtype = counts ? ACCEL_INT64 : ACCEL_FLOAT32, .rank = at->rank};
     view.size = (size_t)at->count * (counts ? 8 : 4);
     view.bytes = arena_alloc(verify->arena, view.size);
     for (int i = 0; i < at->rank; i++) view.shape[i] = at->dim[i];

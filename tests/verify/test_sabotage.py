@@ -1,0 +1,99 @@
+"""`accel-gen verify` on trainers whose arithmetic was edited: each differs. Unedited ones do not.
+
+usage: test_sabotage.py [--all] [KIND...]
+Of a day the unedited trainers and half of the edits; with --all, as in `ninja soak`, all of them. --table: a line for
+each with what differed.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path[:0] = ["tests/verify", "tests/program"]
+from edits import CLIPPED, CURVE, EDITS, GPT, MLP
+from harness import GENERATOR, MODELS
+
+ADAMW = {"name": "adamw", "lr": 3e-3, "betas": [0.9, 0.95], "weight_decay": 0.1,
+         "param_groups": [{"match": "*.bias", "weight_decay": 0}]}
+
+
+def mlp(optimizer, **groups):
+    return {"model": {"source": str(MODELS / "mlp_table.c"), "config": {"n_layer": 2, "width": 8, "n_classes": 3}},
+            "data": {"train": {"path": "rows.csv", "format": "csv"}, "features": 5, "batch_size": 4},
+            "optimizer": optimizer, "training": {"steps": 20, "seed": 3}, **groups}
+
+
+JOBS = {
+    MLP: mlp(ADAMW, accumulation={"num_steps": 2}, training={"steps": 20, "seed": 3, "ema": {"decay": 0.9}}),
+    CLIPPED: mlp({"name": "sgd", "lr": 0.1, "clip_grad_norm": 0.01}),
+    CURVE: mlp(ADAMW, schedule={"name": "cosine", "warmup_steps": 3, "min_lr": 1e-4}),
+    GPT: {"model": {"source": str(MODELS / "gpt2.c"),
+                    "config": {"n_layer": 2, "n_head": 2, "n_embd": 8, "vocab_size": 24, "block_size": 8}},
+          "data": {"train": {"path": "train.bin", "format": "nanogpt"}, "batch_size": 2},
+          "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9}, "training": {"steps": 20, "seed": 3}},
+}
+
+
+class Bench:
+    def __init__(self, folder):
+        self.folder, self.texts = folder, {}
+
+    def job(self, name):
+        path = self.folder / f"{name}.yaml"
+        if name not in self.texts:
+            path.write_text(json.dumps({**JOBS[name], "checkpoint": {"project_dir": "run"}}))
+            subprocess.run([GENERATOR, path, "-o", self.folder / "trainer.c"], check=True)
+            # The program says how it is compiled; less of it is enough here.
+            self.texts[name] = (self.folder / "trainer.c").read_text().replace(" -O3 ", " -Og ", 1)
+        return path, self.texts[name]
+
+    def verify(self, name, text):
+        path = self.job(name)[0]
+        (self.folder / "edited.c").write_text(text)
+        return subprocess.run([GENERATOR, "verify", self.folder / "edited.c", "--job", path], capture_output=True, text=True,
+                              env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+
+def subjects(run, verdict):
+    """Of the lines with a verdict, what they are about."""
+    return [line[15:].split()[0] for line in run.stdout.splitlines() if line.startswith(f"  {verdict} ")]
+
+
+def check_edit(bench, edit):
+    kind, name, old, new = edit
+    text = bench.job(name)[1]
+    if text.count(old) == 0:
+        return "there is nothing to edit", []
+    run = bench.verify(name, text.replace(old, new))
+    found = subjects(run, "differs")
+    return None if run.returncode == 1 and found else f"status {run.returncode}\n{run.stdout}{run.stderr}", found
+
+
+def main(arguments):
+    names = [a for a in arguments if not a.startswith("--")]
+    everything = "--all" in arguments or os.environ.get("CASES") == "all"
+    day = int(os.environ.get("SEED", "0"))
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="accel-verify-") as folder:
+        bench = Bench(pathlib.Path(folder))
+        for name in JOBS:
+            run = bench.verify(name, bench.job(name)[1])
+            good = run.returncode == 0 and not subjects(run, "differs")
+            print(f"ok unedited {name}" if good else f"not ok unedited {name}: {run.stdout}{run.stderr}")
+            failed += not good
+        for i, edit in enumerate(EDITS):
+            if edit[0] not in names if names else not everything and (i + day) % 2:
+                continue
+            wrong, found = check_edit(bench, edit)
+            print(f"not ok {edit[0]}: {wrong}" if wrong else f"ok {edit[0]}")
+            if "--table" in arguments:
+                print(f"# {edit[0]} | {', '.join(found)}")
+            failed += wrong is not None
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
