@@ -23,6 +23,8 @@ static tensor shares(tensor targets, int ignored) {
   double count = 0;
   tensor share = tape_new(1, &targets->count);
   for (int64_t r = 0; r < targets->count; r++) count += targets->values[r] != ignored;
+  reading_now->counted = count;
+  reading_now->entropies++;
   for (int64_t r = 0; r < targets->count; r++) share->values[r] = targets->values[r] != ignored ? 1 / count : 0;
   return share;
 }

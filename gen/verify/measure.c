@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Noise of four roundings at each operation; an element may be eight times as far off as the noisiest one was. */
-enum { ROUNDINGS = 4, READINGS = 2, MARGIN = 8 };
+/* An element may be eight times as far off as the noisiest one was. */
+enum { MARGIN = 8 };
 
 static const struct micro_batch *current;
 
@@ -22,28 +22,34 @@ struct once {
   const struct measuring *how;
   const struct micro_batch *batch;
   double factor; /* of its gradient; 0: none is wanted */
-  double loss;
+  bool by_count; /* the gradient and the loss are sums over what the loss is a mean over */
+  double loss, count;
 };
 
 static void run_once(void *context) {
   struct once *once = context;
+  struct reading *reading = once->how->reading;
   current = once->batch;
-  tensor loss = once->how->model(reading_scope(once->how->reading), input);
+  reading->entropies = 0;
+  tensor loss = once->how->model(reading_scope(reading), input);
   if (loss == NULL || loss->count != 1) tape_refuse("the model gives no scalar");
-  once->loss = loss->values[0];
-  if (once->factor != 0) tape_backward(loss, once->factor);
+  if (once->by_count && reading->entropies > 1)
+    tape_refuse("accumulation.normalize: tokens of a loss with several cross-entropies");
+  once->count =
+      once->by_count ? reading->entropies == 1 ? reading->counted : (double)once->batch->tensors[0].dim[0] : 1;
+  once->loss = once->count == 0 ? 0 : loss->values[0] * once->count;
+  if (once->factor != 0 && once->count > 0) tape_backward(loss, once->factor * once->count);
 }
 
-static bool evaluate(const struct measuring *how, const struct micro_batch *batch, double factor, double *loss) {
-  struct once once = {.how = how, .batch = batch, .factor = factor};
-  const bool good = reading_run(how->reading, run_once, &once);
-  tape_clear(how->reading);
-  if (loss != NULL) *loss += once.loss;
+static bool evaluate(struct once *once) {
+  const bool good = reading_run(once->how->reading, run_once, once);
+  tape_clear(once->how->reading);
   return good;
 }
 
 bool measure_parameters(struct measuring *how, const struct micro_batch *batch) {
-  return evaluate(how, batch, 0, NULL);
+  struct once once = {.how = how, .batch = batch};
+  return evaluate(&once);
 }
 
 /* ---- A step ---- */
@@ -51,6 +57,11 @@ bool measure_parameters(struct measuring *how, const struct micro_batch *batch) 
 static void clear_gradients(const struct measuring *how) {
   for (struct stored *at = how->reading->first; at != NULL; at = at->next)
     if (at->gradient != NULL) memset(at->gradient, 0, (size_t)at->count * sizeof *at->gradient);
+}
+
+static void divide_gradients(const struct measuring *how, double by) {
+  for (struct stored *at = how->reading->first; at != NULL; at = at->next)
+    for (int64_t k = 0; at->gradient != NULL && by > 0 && k < at->count; k++) at->gradient[k] /= by;
 }
 
 /* torch.nn.utils.clip_grad_value_ and clip_grad_norm_, over the parameters that are trained. The norm before it. */
@@ -81,10 +92,17 @@ static bool read_step(const struct measuring *how, const struct micro_batch *bat
   how->reading->noise = noise;
   clear_gradients(how);
   *loss = 0;
-  for (int i = 0; i < count; i++)
-    if (!evaluate(how, &batches[i], share, loss)) return false;
+  double total = 0;
+  const bool by_count = how->job->accumulation.normalize == NORMALIZE_TOKENS;
+  for (int i = 0; i < count; i++) {
+    struct once once = {.how = how, .batch = &batches[i], .factor = by_count ? 1 : share, .by_count = by_count};
+    if (!evaluate(&once)) return false;
+    *loss += once.loss;
+    total += once.count;
+  }
   how->reading->noise = 0;
-  *loss /= count;
+  *loss = total > 0 ? *loss / total : 0;
+  if (by_count) divide_gradients(how, total);
   *norm = clip(how);
   return true;
 }
@@ -172,9 +190,9 @@ bool measure_step(struct measuring *how, const struct micro_batch *batches, int 
   begin(how, measured, before);
   bool good = read_step(how, batches, count, share, 0, &measured->loss, &measured->norm);
   if (good) keep(measured);
-  for (int i = 0; good && i < READINGS; i++) {
+  for (int i = 0; good && i < how->readings; i++) {
     restore(measured, before);
-    good = read_step(how, batches, count, share, ROUNDINGS * how->unit, &loss, &norm);
+    good = read_step(how, batches, count, share, how->roundings * how->unit, &loss, &norm);
     measured->loss_spread = fmax(measured->loss_spread, fabs(loss - measured->loss));
     measured->norm_spread = fmax(measured->norm_spread, fabs(norm - measured->norm));
     for (int k = 0; good && k < measured->count; k++) widen(&measured->tensors[k]);

@@ -46,7 +46,9 @@ struct measuring {
   native_model *model;
   const struct job *job;
   const bool *frozen; /* by parameter: it is not trained */
-  double unit;        /* the rounding of the program's numbers: 2^-24 */
+  double unit;        /* the rounding of the numbers that the program computes a gradient with: 2^-24 */
+  double roundings;   /* the noise of an operation, in such units */
+  int readings;       /* that are noisy */
 };
 
 /* Runs the model once on a batch, for its parameters alone. False: the reading refused. */

@@ -14,18 +14,33 @@ struct matrix {
   int64_t row, column;
 };
 
-static void multiply(double *y, struct matrix a, struct matrix b, int64_t m, int64_t k, int64_t n) {
-#pragma omp parallel for schedule(static) if (m * k * n > 100000)
-  for (int64_t i = 0; i < m; i++)
-    for (int64_t j = 0; j < k; j++) {
-      const double factor = a.at[i * a.row + j * a.column], *from = b.at + j * b.row;
-      double *to = y + i * n;
-      if (b.column == 1)
+/* The rows of a matrix one after the other. */
+static const double *in_rows(struct matrix b, int64_t k, int64_t n) {
+  if (b.column == 1 && b.row == n) return b.at;
+  double *copy = tape_memory(k * n, sizeof *copy);
+  for (int64_t j = 0; j < k; j++)
+    for (int64_t c = 0; c < n; c++) copy[j * n + c] = b.at[j * b.row + c * b.column];
+  return copy;
+}
+
+/* A row of the product, four terms at a time. */
+static void multiply_row(double *restrict y, const double *a, int64_t step, const double *restrict b, int64_t k,
+                         int64_t n) {
+  int64_t j = 0;
+  for (; j + 4 <= k; j += 4) {
+    const double *restrict b0 = b + j * n, *restrict b1 = b0 + n, *restrict b2 = b1 + n, *restrict b3 = b2 + n;
+    const double a0 = a[j * step], a1 = a[(j + 1) * step], a2 = a[(j + 2) * step], a3 = a[(j + 3) * step];
 #pragma omp simd
-        for (int64_t c = 0; c < n; c++) to[c] += factor * from[c];
-      else
-        for (int64_t c = 0; c < n; c++) to[c] += factor * from[c * b.column];
-    }
+    for (int64_t c = 0; c < n; c++) y[c] += (a0 * b0[c] + a1 * b1[c]) + (a2 * b2[c] + a3 * b3[c]);
+  }
+  for (; j < k; j++)
+    for (int64_t c = 0; c < n; c++) y[c] += a[j * step] * b[j * n + c];
+}
+
+static void multiply(double *y, struct matrix a, struct matrix b, int64_t m, int64_t k, int64_t n) {
+  const double *rows = in_rows(b, k, n);
+#pragma omp parallel for schedule(static) if (m * k * n > 100000)
+  for (int64_t i = 0; i < m; i++) multiply_row(y + i * n, a.at + i * a.row, a.column, rows, k, n);
 }
 
 /* a [...][m][k] of as many leading matrices as y; b of as many, or of one for all. places: m, k, n, whether b is one.

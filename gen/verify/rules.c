@@ -1,12 +1,23 @@
 #include "gen/verify/rules.h"
 
 #include <math.h>
+#include <regex.h>
 #include <string.h>
 
-bool rule_matches(const char *pattern, const char *name) {
+/* Of the whole name: * is any text, ? one character. */
+static bool fits(const char *pattern, const char *name) {
   if (*pattern == '\0') return *name == '\0';
-  if (*pattern == '*') return rule_matches(pattern + 1, name) || (*name != '\0' && rule_matches(pattern, name + 1));
-  return *name != '\0' && (*pattern == '?' || *pattern == *name) && rule_matches(pattern + 1, name + 1);
+  if (*pattern == '*') return fits(pattern + 1, name) || (*name != '\0' && fits(pattern, name + 1));
+  return *name != '\0' && (*pattern == '?' || *pattern == *name) && fits(pattern + 1, name + 1);
+}
+
+bool rule_matches(const char *pattern, const char *name) {
+  if (strncmp(pattern, "re:", 3) != 0) return fits(pattern, name);
+  regex_t expression;
+  if (regcomp(&expression, pattern + 3, REG_EXTENDED | REG_NOSUB) != 0) return false;
+  const bool found = regexec(&expression, name, 0, NULL, 0) == 0;
+  regfree(&expression);
+  return found;
 }
 
 struct optimizer_numbers rule_numbers(const struct job *job, const char *parameter) {
@@ -41,10 +52,25 @@ static double correction(double beta, int64_t at) {
   return 1 - pow(beta, (double)(at + 1));
 }
 
+/* NAdam: mu of step t, counted from 1. */
+static double nadam_mu(const struct step_numbers *step, int64_t t) {
+  return step->of.beta1 * (1 - 0.5 * pow(0.96, (double)t * step->job->optimizer.momentum_decay));
+}
+
+void rule_begin(struct step_numbers *step) {
+  step->correction1 = correction(step->of.beta1, step->at);
+  step->correction2 = correction(step->of.beta2, step->at);
+  step->mu = nadam_mu(step, step->at + 1);
+  step->next_mu = nadam_mu(step, step->at + 2);
+  step->product = 1;
+  for (int64_t t = 1; t <= step->at + 1 && step->job->optimizer.name == OPTIMIZER_NADAM; t++)
+    step->product *= nadam_mu(step, t);
+}
+
 static void step_by_moments(const struct step_numbers *step, struct element *e, double g) {
   move_moments(step, e, g);
-  const double first = e->states[0] / correction(step->of.beta1, step->at);
-  const double second = e->states[1] / correction(step->of.beta2, step->at);
+  const double first = e->states[0] / step->correction1;
+  const double second = e->states[1] / step->correction2;
   e->weight -= step->rate * first / (sqrt(second) + step->of.eps);
 }
 
@@ -61,32 +87,25 @@ static void adamax(const struct step_numbers *step, struct element *e, double g)
   g += step->of.weight_decay * e->weight;
   e->states[0] = step->of.beta1 * e->states[0] + (1 - step->of.beta1) * g;
   e->states[1] = fmax(step->of.beta2 * e->states[1], fabs(g) + step->of.eps);
-  e->weight -= step->rate / correction(step->of.beta1, step->at) * e->states[0] / e->states[1];
-}
-
-/* mu of step t, counted from 1. */
-static double nadam_mu(const struct step_numbers *step, int64_t t) {
-  return step->of.beta1 * (1 - 0.5 * pow(0.96, (double)t * step->job->optimizer.momentum_decay));
+  e->weight -= step->rate / step->correction1 * e->states[0] / e->states[1];
 }
 
 static void nadam(const struct step_numbers *step, struct element *e, double g) {
-  double product = 1;
-  for (int64_t t = 1; t <= step->at + 1; t++) product *= nadam_mu(step, t);
-  const double mu = nadam_mu(step, step->at + 1), next = nadam_mu(step, step->at + 2);
+  const double mu = step->mu, next = step->next_mu, product = step->product;
   g += step->of.weight_decay * e->weight;
   move_moments(step, e, g);
-  const double root = sqrt(e->states[1] / correction(step->of.beta2, step->at)) + step->of.eps;
+  const double root = sqrt(e->states[1] / step->correction2) + step->of.eps;
   e->weight -= step->rate * (1 - mu) / (1 - product) * g / root;
   e->weight -= step->rate * next / (1 - product * next) * e->states[0] / root;
 }
 
 static void radam(const struct step_numbers *step, struct element *e, double g) {
   const double beta2 = step->of.beta2, t = (double)(step->at + 1), most = 2 / (1 - beta2) - 1;
-  const double length = most - 2 * t * pow(beta2, t) / correction(beta2, step->at);
+  const double length = most - 2 * t * pow(beta2, t) / step->correction2;
   move_moments(step, e, g + step->of.weight_decay * e->weight);
-  double by = e->states[0] / correction(step->of.beta1, step->at);
+  double by = e->states[0] / step->correction1;
   if (length > 5) {
-    by *= sqrt(correction(beta2, step->at)) / (sqrt(e->states[1]) + step->of.eps);
+    by *= sqrt(step->correction2) / (sqrt(e->states[1]) + step->of.eps);
     by *= sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length));
   }
   e->weight -= step->rate * by;

@@ -137,6 +137,7 @@ static tensor parameter_in(scope s, const char *name, int rank, const int64_t *d
   memcpy(x->values, stored->values, (size_t)x->count * sizeof *x->values);
   x->stored = stored;
   x->varies = stored->trained;
+  if (reading_now->narrow && stored->trained) tape_move(x->values, x->count, reading_now->noise);
   return x;
 }
 

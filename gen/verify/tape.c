@@ -92,7 +92,8 @@ double tape_draw(struct reading *reading) {
   return (double)(int64_t)z * 0x1p-63;
 }
 
-static void move(double *values, int64_t count, double by) {
+void tape_move(double *values, int64_t count, double by) {
+  if (by == 0) return;
   for (int64_t i = 0; i < count; i++) values[i] *= 1 + by * tape_draw(reading_now);
 }
 
@@ -103,7 +104,7 @@ tensor tape_end(tensor y, void (*backward)(tensor y), double spread, tensor a, t
     y->varies = y->varies || (operands[i] != NULL && operands[i]->varies);
   }
   y->backward = y->varies ? backward : NULL;
-  if (reading_now->noise > 0 && spread > 0 && !y->whole) move(y->values, y->count, reading_now->noise * spread);
+  if (reading_now->noise > 0 && spread > 0 && !y->whole) tape_move(y->values, y->count, reading_now->noise * spread);
   y->spread = spread;
   return y;
 }
@@ -125,7 +126,7 @@ void tape_backward(tensor loss, double factor) {
   for (tensor y = reading_now->tape; y != NULL; y = y->next) {
     if (y->gradient == NULL) continue;
     if (reading_now->noise > 0 && y->spread > 0 && y != loss)
-      move(y->gradient, y->count, reading_now->noise * y->spread);
+      tape_move(y->gradient, y->count, reading_now->noise * y->spread);
     if (y->backward != NULL) y->backward(y);
     if (y->stored != NULL && y->stored->gradient != NULL) keep_gradient(y);
   }

@@ -61,6 +61,9 @@ struct reading {
   bool training;
   double noise;       /* how far numbers are moved, relative to their size; 0: not at all */
   uint64_t state;     /* of the noise */
+  double counted;     /* targets that the cross-entropies of the evaluation counted */
+  int entropies;      /* how many there were */
+  bool narrow;        /* parameters are rounded before they are used, and so have noise, too */
   int64_t vocabulary; /* the most rows of an embedding whose tokens the data give */
   double (*start_value)(struct reading *reading, const struct stored *stored, int64_t i);
   const char *refused; /* why the reading has stopped */
@@ -90,6 +93,9 @@ double *tape_gradient(tensor x);
 
 /* A number within [-1, 1), of the reading's noise. */
 double tape_draw(struct reading *reading);
+
+/* Moves numbers by the reading's noise, up to `by` relative to their sizes. */
+void tape_move(double *values, int64_t count, double by);
 
 /* Adds to all parameters the gradient of a scalar, times `factor`. */
 void tape_backward(tensor loss, double factor);

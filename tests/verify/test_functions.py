@@ -14,6 +14,7 @@ import random
 import subprocess
 import sys
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the cases are small
 sys.path.insert(0, "tests/ops")
 import test_against_torch as against
 

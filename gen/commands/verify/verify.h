@@ -24,6 +24,7 @@ enum subject {
   SUBJECT_LOSS,
   SUBJECT_RATE,
   SUBJECT_NORM,
+  SUBJECT_SCALE,
   SUBJECT_STATES,
   SUBJECT_WEIGHTS,
   SUBJECT_AVERAGES,
@@ -50,6 +51,7 @@ struct recording {
 struct verification {
   const struct options *options;
   struct arena *arena;
+  struct arena *scratch; /* of a parameter's arrays, until the next one's */
   const struct job *job;
   const char *folder; /* of all that is written */
   const char *program;
@@ -86,7 +88,7 @@ bool verify_run(struct verification *verify, int64_t first, int64_t steps, const
 /* Reads what the run has recorded. */
 bool verify_record(struct verification *verify, const char *folder, struct recording *recording);
 
-/* The tensor of a file of a run, as doubles: `count` numbers; NULL with why where there is none. */
+/* The tensor of a file of a run, as doubles: `count` numbers, in the scratch. NULL: there is none. */
 double *verify_tensor(struct verification *verify, const char *file, const char *name, int64_t count);
 
 /* ---- The comparison ---- */

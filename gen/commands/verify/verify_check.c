@@ -6,8 +6,9 @@
 
 #include "gen/commands/verify/verify.h"
 
-/* How many roundings a number of the program may be off, where all that it is computed from is known. */
-enum { ROUNDINGS = 4 };
+/* How far a number of the program may be off, relative to its size, where all that it is computed from is known: four
+ * roundings of float32, which optimizers compute in. */
+static const double step_unit = 4 * 0x1p-24;
 
 void verify_number(struct verification *verify, enum subject subject, double low, double high, double expected,
                    double found, const char *format, ...) {
@@ -77,7 +78,7 @@ static void gradients_of(const struct passage *p, int64_t i, double gradients[GR
 
 static void compare_element(const struct passage *p, int64_t i) {
   const struct stored *stored = p->tensor->stored;
-  const double unit = ROUNDINGS * p->verify->measuring.unit;
+  const double unit = step_unit;
   double gradients[GRADIENTS];
   struct range weight = {0}, states[MOST_STATES] = {0};
   gradients_of(p, i, gradients);
@@ -140,7 +141,7 @@ static const char *checkpoint_of(struct verification *verify, const char *folder
 
 static void compare_average(struct verification *verify, const char *checkpoint, const struct stored *stored,
                             const double *before, const double *after, int64_t at) {
-  const double decay = verify->job->training.ema.decay, unit = ROUNDINGS * verify->measuring.unit;
+  const double decay = verify->job->training.ema.decay, unit = step_unit;
   const char *file = arena_printf(verify->arena, "%s/ema.safetensors", checkpoint);
   const double *found = verify_tensor(verify, file, stored->name, stored->count);
   for (int64_t i = 0; found != NULL && i < stored->count; i++) {
@@ -165,6 +166,7 @@ static bool compare_tensor(struct verification *verify, const struct measured_te
   struct passage p = {.verify = verify, .tensor = tensor, .before = stored->values, .after = after};
   p.numbers = (struct step_numbers){.job = verify->job, .of = rule_numbers(verify->job, stored->name), .at = at};
   p.numbers.rate = rule_rate(verify->job, at) * p.numbers.of.lr_scale;
+  rule_begin(&p.numbers);
   p.n_states = rule_states(verify->job, p.names);
   if (frozen || tensor->gradient == NULL) {
     compare_kept(verify, tensor, after, at);
@@ -179,6 +181,7 @@ static bool compare_tensor(struct verification *verify, const struct measured_te
     if (before != NULL) compare_average(verify, now, stored, before, after, at);
   }
   memcpy(stored->values, after, (size_t)stored->count * sizeof *stored->values);
+  arena_reset(verify->scratch);
   return true;
 }
 
@@ -192,17 +195,33 @@ static void compare_reports(struct verification *verify, const struct recorded_s
        "gradient's norm", step->at);
 }
 
+/* The scale of the loss at the step number `taken` of a run in which none was skipped. */
+static double expected_scale(const struct job *job, int64_t taken) {
+  double scale = (double)(float)job->precision.grad_scaler.init_scale;
+  for (int64_t i = 1; i <= taken && job->precision.grad_scaler.dynamic; i++)
+    if (i % job->precision.grad_scaler.growth_interval == 0)
+      scale = (double)(float)(scale * job->precision.grad_scaler.growth_factor);
+  return scale;
+}
+
 static bool compare_step(struct verification *verify, const char *folder, const struct recorded_step *step,
-                         bool first) {
+                         int64_t taken) {
   struct measured measured;
   const bool with_one = verify->one < 0 && step->n_batches == verify->job->accumulation.num_steps;
   if (!measure_step(&verify->measuring, step->batches, step->n_batches, with_one, &measured))
     return verify_unknown(verify, "%s", verify->reading.refused);
+  if (step->skipped) {
+    measured_free(&measured);
+    return verify_unknown(verify, "the program skipped step %lld, as of a gradient that is not finite",
+                          (long long)step->at);
+  }
   if (measured.has_one) verify->one = measured.one;
   compare_reports(verify, step, &measured);
+  if (verify->job->precision.grad_scaler.enabled || step->scale != 0)
+    near(verify, SUBJECT_SCALE, expected_scale(verify->job, taken), 0, step->scale, "scale of the loss", step->at);
   bool good = true;
   for (int i = 0; good && i < measured.count; i++)
-    good = compare_tensor(verify, &measured.tensors[i], verify->frozen[i], folder, step->at, first);
+    good = compare_tensor(verify, &measured.tensors[i], verify->frozen[i], folder, step->at, taken == 0);
   measured_free(&measured);
   return good;
 }
@@ -218,12 +237,13 @@ static bool compare_left(struct verification *verify, const char *folder, int64_
     for (int64_t i = 0; i < stored->count; i++)
       verify_number(verify, SUBJECT_LEFT, b[i], b[i], b[i], a[i], "%s[%lld] after the last step", stored->name,
                     (long long)i);
+    arena_reset(verify->scratch);
   }
   return true;
 }
 
 bool verify_compare(struct verification *verify, const char *folder, const struct recording *recording) {
   for (int i = 0; i < recording->count; i++)
-    if (!compare_step(verify, folder, &recording->items[i], i == 0)) return false;
+    if (!compare_step(verify, folder, &recording->items[i], i)) return false;
   return compare_left(verify, folder, recording->items[recording->count - 1].at + 1);
 }

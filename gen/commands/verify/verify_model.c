@@ -132,6 +132,18 @@ static bool freeze(struct verification *verify) {
   return true;
 }
 
+/* The rounding of what a gradient is computed with. In 16 bits an operation rounds once, and so do the weights that it
+ * takes; in float32 it may take a few roundings. */
+static void set_precision(struct verification *verify) {
+  const struct job *job = verify->job;
+  const bool bf16 = job->precision.mixed == PRECISION_BF16 || job->precision.param == PRECISION_BF16;
+  const bool fp16 = job->precision.mixed == PRECISION_FP16 || job->precision.param == PRECISION_FP16;
+  verify->reading.narrow = bf16 || fp16 || job->precision.tf32;
+  verify->measuring.unit = bf16 ? 0x1p-8 : verify->reading.narrow ? 0x1p-11 : 0x1p-24;
+  verify->measuring.roundings = verify->reading.narrow ? 1 : 4;
+  verify->measuring.readings = 2;
+}
+
 bool verify_read_model(struct verification *verify, const struct tree *model) {
   struct text text = text_in(verify->arena);
   const char *why = NULL, *library = arena_printf(verify->arena, "%s/native.so", verify->folder);
@@ -145,7 +157,7 @@ bool verify_read_model(struct verification *verify, const struct tree *model) {
   verify->reading = (struct reading){.training = true, .start_value = start_value, .state = 1};
   verify->measuring.reading = &verify->reading;
   verify->measuring.job = verify->job;
-  verify->measuring.unit = 0x1p-24;
+  set_precision(verify);
   const struct micro_batch batch = empty_batch(verify);
   if (!measure_parameters(&verify->measuring, &batch)) return verify_unknown(verify, "%s", verify->reading.refused);
   if (verify->reading.first == NULL) return verify_unknown(verify, "the model has no parameters");

@@ -82,6 +82,7 @@ static void add_report(struct recorded_step *step, const double *numbers) {
   step->rate = numbers[1];
   step->norm = numbers[2];
   step->scale = numbers[3];
+  step->skipped = numbers[4] > 0;
   step->reported = true;
 }
 
@@ -152,7 +153,7 @@ double *verify_tensor(struct verification *verify, const char *file, const char 
   }
   for (int i = 0; i < tensors.count && values == NULL; i++) {
     if (strcmp(tensors.tensors[i].name, name) != 0) continue;
-    values = arena_alloc(verify->arena, (size_t)(count + 1) * sizeof *values);
+    values = arena_alloc(verify->scratch, (size_t)(count + 1) * sizeof *values);
     if (!to_double(&tensors.tensors[i], count, values)) values = NULL;
   }
   rt_safetensors_free(&tensors);

@@ -10,11 +10,12 @@
 static const char *const words[] = {"equal", "agrees", "differs", "cannot tell"};
 
 static const char *const subjects[SUBJECTS] = {
-    [SUBJECT_SAMPLES] = "samples", [SUBJECT_PARAMETERS] = "parameters",
-    [SUBJECT_LOSS] = "loss",       [SUBJECT_RATE] = "rate",
-    [SUBJECT_NORM] = "norm",       [SUBJECT_STATES] = "states",
-    [SUBJECT_WEIGHTS] = "weights", [SUBJECT_AVERAGES] = "averages",
-    [SUBJECT_BUFFERS] = "buffers", [SUBJECT_LEFT] = "left",
+    [SUBJECT_SAMPLES] = "samples",   [SUBJECT_PARAMETERS] = "parameters",
+    [SUBJECT_LOSS] = "loss",         [SUBJECT_RATE] = "rate",
+    [SUBJECT_NORM] = "norm",         [SUBJECT_SCALE] = "scale",
+    [SUBJECT_STATES] = "states",     [SUBJECT_WEIGHTS] = "weights",
+    [SUBJECT_AVERAGES] = "averages", [SUBJECT_BUFFERS] = "buffers",
+    [SUBJECT_LEFT] = "left",
 };
 
 static void line(struct text *text, enum verdict verdict, const char *subject, const char *detail) {
