@@ -80,7 +80,8 @@ bool verify_build(struct verification *verify) {
   words_add(&command, verify->program);
   words_add(&command, record);
   words_add(&command, wraps);
-  if (!runtime_flags(verify->options, "--cflags --libs", false, &command))
+  const struct linked linked = {.sqlite = verify->job->tracking.sinks[SINK_TRACKIO]};
+  if (!runtime_flags(verify->options, "--cflags --libs", linked, &command))
     return verify_unknown(verify, "the runtime is not found");
   if (verify->options->verbose) words_print(stderr, &command);
   return process_run_showing(&command, verify->options->quiet ? NULL : "compiles the program") ||
