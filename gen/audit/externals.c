@@ -146,3 +146,9 @@ const char *effect_word(enum effect effect) {
   };
   return words[effect];
 }
+
+bool external_meets_lanes(const char *name) {
+  const size_t length = strlen(name), ending = strlen("_sync");
+  if (strcmp(name, "__syncwarp") == 0) return true;
+  return strncmp(name, "__", 2) == 0 && length > ending && strcmp(name + length - ending, "_sync") == 0;
+}

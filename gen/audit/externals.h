@@ -39,4 +39,7 @@ bool effect_is_of_steps(enum effect effect);
 /* "memory", "a file" */
 const char *effect_word(enum effect effect);
 
+/* Whether the lanes of a warp of a GPU meet in a call of it: of CUDA's functions that end with _sync. */
+bool external_meets_lanes(const char *name);
+
 #endif

@@ -44,7 +44,7 @@ struct unknown {
   int sign;      /* 0: it is that difference; 1 and -1: the two numbers whose difference it is */
 };
 
-enum { FORM_MOST_UNKNOWNS = 40, FORM_MOST_DIMENSIONS = 8 };
+enum { FORM_MOST_UNKNOWNS = 40, FORM_MOST_DIMENSIONS = 16 };
 
 struct equation {
   struct unknown unknowns[FORM_MOST_UNKNOWNS];

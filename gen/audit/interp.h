@@ -33,6 +33,8 @@ struct note {
   bool barrier_at_end;               /* a block */
   bool has_open_races;               /* a region: it has been listed, and what it accesses does not tell */
   int spreads;                       /* a loop: 1 when threads share out or meet in it, -1 when not, 0 not known yet */
+  int warps;                         /* a loop: 1 when the lanes of a warp meet in it, -1 when not, 0 not known yet */
+  int counter;                       /* a loop of a kernel in which threads meet: the symbol of its iterations */
   bool has_assigned;                 /* the list below is made */
   struct variable **assigned;        /* a loop: what its body and step assign */
   int n_assigned, assigned_capacity;
@@ -190,7 +192,10 @@ struct symbol {
   bool is_exact;                  /* each number of the span occurs, whatever the other symbols are */
   const struct variable *counter; /* of a loop; NULL: another number */
   int64_t start, step;            /* the counter is start + step * the symbol */
+  bool is_uniform;                /* the same for all threads of a block where they meet */
+  bool is_of_warps;               /* of a loop in which the lanes of a warp meet */
   struct digit digit;
+  const struct form *sum; /* a number that is smaller than this sum may be, of which it is one; NULL: none */
 };
 
 /* A loop over counter = 0 .. count - 1, or over a part of its iterations. */

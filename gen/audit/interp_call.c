@@ -464,11 +464,13 @@ static struct value call(struct interp *interp, struct syntax *node) {
   int64_t budget = interp->budget;
   interp->taking_step += function->role->is_root;
   struct value result = value_of_type(function->result, 0);
+  const bool entered = interp_grid_enters(interp, node, function);
   const bool is_kernel = interp_is_kernel(function) || calls_with_room(interp, function, arguments);
   if (is_kernel && !interp->in_kernel && interp->region == NULL)
     result = call_kernel(interp, node, function, arguments);
   else if (interp->region != NULL || !interp_call_again(interp, function, arguments))
     result = call_inline(interp, function, arguments);
+  interp_grid_leaves(interp, entered);
   interp->taking_step -= function->role->is_root;
   interp->budget = budget;
   interp->kernel_base = kernel_base;

@@ -134,7 +134,8 @@ static const struct {
     [FAILURE_OVERLAP] = {"no-overlap", "No two buffers share memory while both are in use."},
     [FAILURE_RACE] = {"no-race",
                       "No two iterations of a loop that OpenMP divides among threads or lanes, and no two "
-                      "threads of a team between barriers, touch the same memory while one of them writes it."},
+                      "threads of a team between barriers, touch the same memory while one of them writes it. "
+                      "No two threads of a GPU's block do so between barriers, and no two blocks of a launch."},
     [FAILURE_ALIGNMENT] = {"aligned", "Every access of the step path is aligned as its type requires."},
     [FAILURE_OUTSIDE] = {"known-writes",
                          "Outside of the step nothing writes the weights and what is listed as state, but "

@@ -416,6 +416,8 @@ struct value interp_external(struct interp *interp, struct syntax *node, const s
   for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
     if (strcmp(models[i].name, node->function->name) == 0) return models[i].run(&call);
   struct value result;
+  if (strncmp(node->function->name, "__syncthreads", strlen("__syncthreads")) == 0) interp_grid_barrier(interp, node);
+  if (external_meets_lanes(node->function->name)) interp_grid_meet_lanes(interp);
   if (interp_region_thread(interp, node, &result)) return result;
   if (interp_transfer_external(&call, &result) || interp_exchange_external(&call, &result) ||
       interp_device_external(&call, &result))

@@ -117,20 +117,33 @@ static bool is_whole(struct interp *interp, const struct iteration_space *space,
   return note->leaves < 0;
 }
 
+/* Of starts that are a step apart, and a step of the loop that is a multiple of it, the counter is no other number.
+ * False: none of its range. */
+static bool keep_steps(const struct iteration_space *space, struct value *value) {
+  const int64_t step = space->first.step;
+  if (space->by < 0 || step < 2 || space->by % step != 0 || space->first.low == space->first.high) return true;
+  value->low += (step - (value->low - space->first.low) % step) % step;
+  value->high -= (value->high - space->first.low) % step;
+  value->step = step;
+  return value->low <= value->high;
+}
+
 /* Runs the body for iterations first .. first + count - 1 at once; in halves where that proves too little and `halves`
  * allows it. */
 static void run_iterations(struct interp *interp, const struct iteration_space *space, int64_t first, int64_t count,
                            bool halves) {
+  int64_t a = space->start + first * space->step, b = space->start + (first + count - 1) * space->step;
+  struct value value = value_integer(a < b ? a : b, a < b ? b : a);
+  if (!keep_steps(space, &value)) return;
   int failures = interp->failures.count, pending = interp->pending.count, objects = interp->n_objects;
   struct state *before = interp_save(interp);
   interp_take_assigned(interp, space->note, interp->objects[space->object].variable, space->assigned);
-  int64_t a = space->start + first * space->step, b = space->start + (first + count - 1) * space->step;
-  struct value value = value_integer(a < b ? a : b, a < b ? b : a);
   value.loops = space->inherited | (count > 1 ? space->bit : 0);
   value.blame = space->blame;
   const bool moves = space->first.low != space->first.high; /* where an iteration is the first one differs */
   value.form = interp_region_counter(interp, space->loop, space->first, interp->objects[space->object].variable,
                                      space->by, moves ? 0 : first, moves ? space->distance : count, space->is_exact);
+  value.form = interp_grid_counter(interp, value);
   interp->states[space->object].value = value;
   interp->open[interp->n_loops - 1] = (struct open_loop){.counter = interp->objects[space->object].variable,
                                                          .count = count,
@@ -372,13 +385,25 @@ static void measure_distance(struct interp *interp, const struct counting *count
 }
 
 /* Of a listed region, where less does not decide, the last iterations are followed singly. */
-static void run_all(struct interp *interp, const struct iteration_space *space) {
+static void run_parts(struct interp *interp, const struct iteration_space *space) {
   const bool from_one = space->first.low == space->first.high;
   const int64_t single = from_one ? interp_region_single(interp, space->loop, space->count) : 0;
   if (space->count > single) run_iterations(interp, space, 0, space->count - single, true);
   if (single > 1) interp->region->parts *= single;
   for (int64_t i = space->count - single; i < space->count; i++) run_iterations(interp, space, i, 1, true);
   if (single > 1) interp->region->parts /= single;
+  if (space->count < 2 || !interp_grid_meets(interp, space->loop)) return;
+  const struct syntax *outer = interp->region->grid.next;
+  interp->region->grid.next = space->loop; /* a thread may be in the next iteration already */
+  run_iterations(interp, space, 0, space->count - 1, false);
+  interp->region->grid.next = outer;
+}
+
+static void run_all(struct interp *interp, const struct iteration_space *space) {
+  const bool lanes = interp_grid_lanes_meet(interp, space->loop);
+  if (lanes) interp->region->grid.n_warp_loops++;
+  run_parts(interp, space);
+  if (lanes) interp->region->grid.n_warp_loops--;
 }
 
 static void run_counting(struct interp *interp, struct syntax *loop, struct note *note,
@@ -452,6 +477,7 @@ static enum flow run_loop(struct interp *interp, struct syntax *node) {
   struct counting counting = {0};
   bool counts = interp_read_counting(interp, node, &counting);
   if (counts && interp_starts_launch(interp, counting.counter)) {
+    if (interp->region == NULL && interp->rehearsals == 0) interp_grid_check(interp, node);
     interp->budget = 4000;
     interp->grid_loops = (uint64_t)3 << interp->n_loops;
     interp->is_launched = true;

@@ -444,7 +444,7 @@ struct value interp_load(struct interp *interp, struct lvalue lvalue, const stru
         lvalue.at.low == lvalue.at.high && lvalue.type->size == 4)
       value.linear = interp_linear_element(interp, content.grouping, lvalue.at.low);
   }
-  return interp_region_loaded(interp, value);
+  return interp_region_loaded(interp, lvalue.at, value);
 }
 
 /* Updates what is known of a local record after a write to it. */

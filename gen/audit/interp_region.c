@@ -25,6 +25,7 @@ int64_t interp_region_single(struct interp *interp, const struct syntax *loop, i
   const struct region *region = interp->region;
   if (region == NULL || region->detail == DETAIL_NONE || count < 2) return 0;
   const bool divided = interp_region_divides(interp, loop);
+  if (region->grid.is_one && loop == region->share.loops[REGION_MOST_LOOPS - 1]) return 0;
   if (region->detail <= DETAIL_ALL_LAST) return divided || region->detail == DETAIL_ALL_LAST;
   if (divided && region->detail != MOST_DETAIL) return 0;
   bool has_inner = divided;
@@ -72,6 +73,11 @@ const struct form *interp_region_counter(struct interp *interp, const struct syn
   const struct region *region = interp->region;
   if (!interp_region_has_forms(interp)) return NULL;
   const struct form *base = interp_region_form(interp, start);
+  if (region != NULL && region->grid.is_one && loop == region->share.loops[REGION_MOST_LOOPS - 1])
+    return interp_grid_threads(interp, count);
+  if (region != NULL && region->grid.next == loop) /* of the iteration after that of the symbol */
+    return form_sum(interp->forms, form_sum(interp->forms, base, form_constant(interp->forms, step), 1),
+                    form_symbol(interp->forms, loop->note->counter), step);
   struct symbol symbol = {.span = {first, first + count - 1}, .is_exact = is_exact};
   if (base != NULL && base->n_terms == 0) {
     symbol.counter = counter;
@@ -81,6 +87,11 @@ const struct form *interp_region_counter(struct interp *interp, const struct syn
   const int made = interp_region_symbol(interp, symbol);
   for (int i = 0; region != NULL && i < region->share.n_loops; i++)
     if (region->share.loops[i] == loop) interp->region->share.symbols[i] = made;
+  if (interp_grid_lanes_meet(interp, loop)) interp->symbols.items[made].is_of_warps = true;
+  if (interp_grid_meets(interp, loop)) {
+    interp->symbols.items[made].is_uniform = true;
+    loop->note->counter = made;
+  }
   return form_sum(interp->forms, base, form_symbol(interp->forms, made), step);
 }
 
@@ -112,6 +123,7 @@ void interp_region_rows(struct interp *interp, int64_t count, int64_t step, bool
 static struct span narrowed(const struct interp *interp, int which) {
   const struct symbol *symbol = &interp->symbols.items[which];
   struct span span = symbol->span;
+  if (interp->region->grid.is_one) return interp_grid_span(interp, which);
   if (symbol->counter == NULL || symbol->counter->function != interp->frame->function) return span;
   const struct value *value = &interp->states[interp->frame->base + symbol->counter->slot].value;
   const bool is_it = value->kind == VALUE_INTEGER && value->form != NULL && value->form->n_terms == 1 &&
@@ -145,7 +157,8 @@ static bool same_access(const struct access *a, const struct access *b) {
   if (a->reach.low > b->reach.low || a->reach.high < b->reach.high) return false;
   if (a->object != b->object || a->is_write != b->is_write || a->phase != b->phase || a->size != b->size ||
       a->guard != b->guard || a->share.number != b->share.number || a->share.doer != b->share.doer ||
-      a->is_certain != b->is_certain || !form_equal(a->at, b->at))
+      a->is_certain != b->is_certain || a->call != b->call || a->warp_phase != b->warp_phase ||
+      a->n_fixed != b->n_fixed || !form_equal(a->at, b->at))
     return false;
   return memcmp(a->iterations, b->iterations, sizeof a->iterations) == 0 &&
          memcmp(a->share.symbols, b->share.symbols, sizeof a->share.symbols) == 0 &&
@@ -170,6 +183,14 @@ static struct access complete(struct interp *interp, struct access access, struc
   access.lock = region->lock;
   access.phase = region->phase;
   access.share = region->share;
+  access.call = region->grid.call;
+  access.warp_phase = region->grid.warp_phase;
+  access.n_warp_loops = region->grid.n_warp_loops;
+  access.n_fixed = region->grid.n_fixed;
+  if (access.n_fixed > 0) {
+    struct fixed *fixed = arena_alloc(interp->forms, (size_t)access.n_fixed * sizeof *fixed);
+    access.fixed = memcpy(fixed, region->grid.fixed, (size_t)access.n_fixed * sizeof *fixed);
+  }
   if (access.share.doer == DOER_ALL && region->thread >= 0) {
     access.share.n_loops = 1;
     access.share.symbols[0] = region->thread;
@@ -226,7 +247,16 @@ void interp_region_access(struct interp *interp, struct value at, int64_t size, 
                                 .at = form,
                                 .size = size,
                                 .node = node};
-  add_access(interp, complete(interp, access, bytes));
+  const struct form *expanded = region->grid.is_one ? interp_grid_expanded(interp, form) : form;
+  struct access found = complete(interp, access, bytes);
+  if (expanded != NULL && expanded != form) {
+    struct access *coarse = arena_alloc(interp->forms, sizeof *coarse);
+    *coarse = found;
+    found.at = expanded;
+    found = complete(interp, found, bytes);
+    found.coarse = coarse;
+  }
+  add_access(interp, found);
 }
 
 void interp_region_scalar(struct interp *interp, struct lvalue lvalue, bool is_write, const struct syntax *node) {

@@ -15,7 +15,7 @@ enum doer {
   DOER_MASTER
 };
 
-enum { REGION_MOST_LOOPS = 4 };
+enum { REGION_MOST_LOOPS = 7 };
 
 struct share {
   enum doer doer;
@@ -26,6 +26,13 @@ struct share {
 };
 
 enum guard_kind { GUARD_NONE, GUARD_ATOMIC, GUARD_CRITICAL };
+
+/* What a condition says of a symbol: of a number of the thread. */
+struct fixed {
+  int symbol;
+  int64_t number;
+};
+enum { GRID_MOST_FIXED = 8 };
 
 struct access {
   int object;
@@ -40,6 +47,12 @@ struct access {
   int64_t size;
   struct span reach; /* first and last byte */
   const struct syntax *node;
+  const struct syntax *call; /* of a header's function, in a kernel: it is in there; NULL: in the program's own text */
+  int warp_phase;            /* in a kernel: how often the lanes of a warp have met before it, */
+  int n_warp_loops;          /* the loops around it in which they do, */
+  const struct fixed *fixed; /* and what is known of numbers */
+  int n_fixed;
+  const struct access *coarse; /* in a kernel: with symbols in place of their sums; NULL: the same */
 };
 
 /* Which loops are followed in parts, where less does not tell. */
@@ -70,6 +83,18 @@ struct region {
   int phase, n_shares, thread; /* the symbol of the thread's number; -1: none yet */
   int *shared;                 /* by object of static storage: its symbol and 1; 0: none */
   int n_shared;
+  struct grid {
+    bool is_one;               /* the region is a launch, its share the loops over blocks and threads */
+    uint64_t threads;          /* those over the threads of a block */
+    int arms;                  /* around this point, of conditions that are not known */
+    const struct syntax *call; /* the outermost call of a header's function around this point; NULL: none */
+    uint64_t guards;           /* there */
+    int arms_of_call;
+    int warp_phase, n_warp_loops;
+    struct fixed fixed[GRID_MOST_FIXED];
+    int n_fixed;
+    const struct syntax *next; /* a loop whose next iteration is followed; NULL: none */
+  } grid;
   const struct syntax *lost; /* what is not followed; NULL: nothing */
   const char *why;
   const struct syntax *wrong; /* a loop with a reduction that is none; NULL: none */
@@ -118,7 +143,7 @@ void interp_region_lost(struct interp *interp, const struct syntax *node, const 
 /* A number of static storage, the same for all threads. */
 struct value interp_region_shared(struct interp *interp, int object, struct value value);
 /* A number from memory. */
-struct value interp_region_loaded(struct interp *interp, struct value value);
+struct value interp_region_loaded(struct interp *interp, struct value at, struct value value);
 /* The number of the thread. */
 bool interp_region_thread(struct interp *interp, const struct syntax *node, struct value *value);
 /* The next access is to a matrix of so many rows. */
@@ -141,6 +166,38 @@ const struct form *interp_region_counter(struct interp *interp, const struct syn
                                          const struct variable *counter, int64_t step, int64_t first, int64_t count,
                                          bool is_exact);
 int64_t interp_region_distance(struct interp *interp, struct value from, struct value to);
+
+/* Follows a region once to list what it accesses; nothing else of it stays. */
+void interp_region_list(struct interp *interp, struct syntax *node, const struct directive *directive,
+                        struct region *region);
+bool interp_region_may_meet(const struct access *a, const struct access *b); /* but for their addresses */
+void interp_region_report(struct interp *interp, const struct region *region, const struct access *a,
+                          const struct access *b, const char *who, bool certain);
+
+/* Launches (interp_grid.c): the blocks of a grid and the threads of each, of which those of a block wait for each other
+ * at barriers. Compares what the threads of a launch access; the memory is a block's own; a barrier, and one of a warp;
+ * whether a loop has one of a warp; the start and the end of a call of a function, which gives what the end takes;
+ * whether threads of a block meet in a loop's iterations; the form of a counter of threads; the quotient or the
+ * remainder of a form, NULL: it is not linear; what conditions leave of a symbol's span; races between the threads of a
+ * launch, as interp_region_find_races. */
+void interp_grid_check(struct interp *interp, struct syntax *launch);
+bool interp_grid_is_shared(const struct object *object);
+void interp_grid_barrier(struct interp *interp, const struct syntax *node);
+void interp_grid_meet_lanes(struct interp *interp);
+bool interp_grid_lanes_meet(struct interp *interp, const struct syntax *loop);
+bool interp_grid_enters(struct interp *interp, const struct syntax *call, const struct function *function);
+void interp_grid_leaves(struct interp *interp, bool entered);
+/* In the arm of a condition that is true: what it says of the number of a thread, up to its end. */
+int interp_grid_assume(struct interp *interp, struct syntax *condition);
+void interp_grid_forget(struct interp *interp, int before);
+bool interp_grid_meets(struct interp *interp, const struct syntax *loop);
+const struct form *interp_grid_threads(struct interp *interp, int64_t count);
+const struct form *interp_grid_divided(struct interp *interp, const struct form *form, int64_t divisor, bool remains);
+struct span interp_grid_span(const struct interp *interp, int symbol);
+/* The form of a counter whose range is narrower than its form: a symbol for it, with its sum; a form with all sums. */
+const struct form *interp_grid_counter(struct interp *interp, struct value counter);
+const struct form *interp_grid_expanded(struct interp *interp, const struct form *form);
+int interp_grid_find_races(struct interp *interp, const struct region *region, bool reports);
 
 /* Sweeps (interp_sweep.c): whether an access of so many bytes at each address of this range leaves out some of what is
  * between its ends; whether a GPU's threads, each from its own start on, go through every number up to a bound (by a

@@ -5,7 +5,7 @@
 
 void interp_region_barrier(struct interp *interp, const struct syntax *node) {
   struct region *region = interp->region;
-  if (region == NULL || !region->is_team) return;
+  if (region == NULL || !region->is_team || region->grid.is_one) return;
   if (region->share.doer != DOER_ALL || interp->guards != 0)
     interp_region_lost(interp, node, "a barrier that not all threads may reach");
   else
@@ -117,8 +117,8 @@ static enum flow follow(struct interp *interp, struct syntax *node, const struct
   return follow(interp, node, directive->next);
 }
 
-/* Follows a region once to list what it accesses; nothing else of it stays. */
-static void list(struct interp *interp, struct syntax *node, const struct directive *directive, struct region *region) {
+void interp_region_list(struct interp *interp, struct syntax *node, const struct directive *directive,
+                        struct region *region) {
   const struct interp before = *interp;
   const int n_symbols = interp->symbols.count;
   const struct frame frame = *interp->frame;
@@ -164,7 +164,7 @@ static void check_region(struct interp *interp, struct syntax *node, const struc
     struct region region = {
         .number = ++interp->region_numbers, .is_team = is_team, .detail = detail, .parts = 1, .node = node};
     const struct arena_mark before = arena_mark(interp->forms);
-    list(interp, node, directive, &region);
+    interp_region_list(interp, node, directive, &region);
     const bool last = detail == MOST_DETAIL || region.lost != NULL;
     const bool ends = last || interp_region_find_races(interp, &region, false) == 0;
     const bool is_open = ends && interp_region_find_races(interp, &region, true) > 0;

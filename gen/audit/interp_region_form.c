@@ -62,6 +62,14 @@ struct span interp_region_span(const struct interp *interp, const struct form *f
   return span;
 }
 
+/* What a sum or a difference may be, by the operands' ranges. */
+static struct span range_of(enum operator_kind operation, struct value a, struct value b, struct span span) {
+  const bool adds = operation == OPERATOR_ADD;
+  if (!adds && operation != OPERATOR_SUBTRACT) return span;
+  const struct span range = {bounded_add(a.low, adds ? b.low : -b.high), bounded_add(a.high, adds ? b.high : -b.low)};
+  return (struct span){range.low > span.low ? range.low : span.low, range.high < span.high ? range.high : span.high};
+}
+
 /* Whether a number of this span is the same in an integer type. */
 static bool fits(struct span span, const struct type *type) {
   const int bits = (int)type->size * 8 - (type->is_signed ? 1 : 0);
@@ -95,8 +103,11 @@ void interp_region_binary(struct interp *interp, enum operator_kind operation, s
   default:
     break;
   }
+  const bool divides = operation == OPERATOR_DIVIDE, remains = operation == OPERATOR_REMAINDER;
+  if (form == NULL && by_constant && (divides || remains) && interp->region != NULL && interp->region->grid.is_one)
+    form = interp_grid_divided(interp, x, y->constant, remains);
   if (form == NULL && by_constant) form = interp_digit(interp, operation, a, x, y->constant, *value);
-  if (form == NULL || !fits(interp_region_span(interp, form), type)) return;
+  if (form == NULL || !fits(range_of(operation, a, b, interp_region_span(interp, form)), type)) return;
   value->form = form;
   if (interp->region == NULL) return;
   const struct span span = interp_region_span(interp, form);
@@ -126,7 +137,10 @@ struct value interp_region_shared(struct interp *interp, int object, struct valu
   return value;
 }
 
-struct value interp_region_loaded(struct interp *interp, struct value value) {
+struct value interp_region_loaded(struct interp *interp, struct value at, struct value value) {
+  const struct region *region = interp->region;
+  if (region != NULL && region->grid.is_one) /* what it is may differ where its address does */
+    value.loops |= at.object >= region->first_object ? region->grid.threads : at.loops & region->grid.threads;
   if (interp->region != NULL && value.kind == VALUE_INTEGER && value.low != value.high)
     value.form = any_form_of(interp, value);
   return value;

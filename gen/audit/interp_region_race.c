@@ -4,7 +4,7 @@
 #include "gen/audit/interp_region.h"
 
 /* Whether two accesses may be done by different threads with no barrier between them. */
-static bool may_meet(const struct access *a, const struct access *b) {
+bool interp_region_may_meet(const struct access *a, const struct access *b) {
   if (!a->is_write && !b->is_write) return false;
   if (a->phase != b->phase) return false;
   if (a->guard == GUARD_ATOMIC && b->guard == GUARD_ATOMIC) return false;
@@ -72,11 +72,9 @@ void interp_region_fail(struct interp *interp, enum verdict verdict, const struc
   interp_fail(interp, FAILURE_RACE, verdict, node, loops, "%s", message);
 }
 
-static void report(struct interp *interp, const struct region *region, const struct access *a, const struct access *b,
-                   bool certain) {
+void interp_region_report(struct interp *interp, const struct region *region, const struct access *a,
+                          const struct access *b, const char *who, bool certain) {
   const struct access *write = a->is_write ? a : b, *other = a->is_write ? b : a;
-  const bool of_loop = a->share.doer == DOER_LOOP && b->share.doer == DOER_LOOP && a->share.number == b->share.number;
-  const char *who = of_loop ? "another iteration" : "another thread";
   const char *may = certain ? "is " : "may be ";
   const char *what = interp_spell(interp, write->node);
   const char *of = interp->objects[write->object].name;
@@ -85,6 +83,12 @@ static void report(struct interp *interp, const struct region *region, const str
                                   "'%s' writes bytes of %s that %s%s by %s at the same time, at line %d%s", what, of,
                                   may, other->is_write ? "written" : "read", who, other->node->where.line,
                                   region->is_team ? "" : " (simd)"));
+}
+
+/* Who does the other of two accesses. */
+static const char *other_of(const struct access *a, const struct access *b) {
+  const bool of_loop = a->share.doer == DOER_LOOP && b->share.doer == DOER_LOOP && a->share.number == b->share.number;
+  return of_loop ? "another iteration" : "another thread";
 }
 
 /* A parameter of the current kernel, by its number; -1: it is another object. */
@@ -121,7 +125,7 @@ bool interp_region_races(const struct sharing *sharing, int x, int y, int64_t sh
       for (int k = 0; k < region->accesses.count; k++) {
         const struct access *a = &region->accesses.items[j], *b = &region->accesses.items[k];
         if (a->object != region->first_parameter + x || b->object != region->first_parameter + y) continue;
-        if (may_meet(a, b) && overlap(region, a, b, shift) != SOLUTION_NONE) return true;
+        if (interp_region_may_meet(a, b) && overlap(region, a, b, shift) != SOLUTION_NONE) return true;
       }
   }
   return false;
@@ -154,7 +158,7 @@ int interp_region_find_races(struct interp *interp, const struct region *region,
   for (int i = 0; i < region->accesses.count; i++)
     for (int j = i; j < region->accesses.count && (reports || found == 0); j++) {
       const struct access *a = &region->accesses.items[i], *b = &region->accesses.items[j];
-      if (!may_meet(a, b)) continue;
+      if (!interp_region_may_meet(a, b)) continue;
       if (a->object != b->object) {
         if (reports && interp->in_kernel) shares |= note_sharing(interp, a, b);
         continue;
@@ -162,7 +166,8 @@ int interp_region_find_races(struct interp *interp, const struct region *region,
       const enum solution solution = overlap(region, a, b, 0);
       if (solution == SOLUTION_NONE) continue;
       found++;
-      if (reports) report(interp, region, a, b, solution == SOLUTION_FOUND && a->is_certain && b->is_certain);
+      const bool certain = solution == SOLUTION_FOUND && a->is_certain && b->is_certain;
+      if (reports) interp_region_report(interp, region, a, b, other_of(a, b), certain);
     }
   if (shares) keep(interp, region);
   if (region->wrong != NULL && reports)

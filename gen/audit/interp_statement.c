@@ -40,7 +40,10 @@ static void declare(struct interp *interp, struct variable *variable) {
 static enum flow interp_arm(struct interp *interp, struct syntax *const *parts, bool truth) {
   if (!interp_assume(interp, parts[0], truth)) return FLOW_UNREACHABLE;
   struct syntax *arm = parts[truth ? 1 : 2];
-  return arm == NULL ? FLOW_NEXT : interp_statement(interp, arm);
+  const int before = truth ? interp_grid_assume(interp, parts[0]) : -1;
+  const enum flow flow = arm == NULL ? FLOW_NEXT : interp_statement(interp, arm);
+  interp_grid_forget(interp, before);
+  return flow;
 }
 
 /* The integers of the arena that are known here, where arms may set them: kernels do so at the end of a launch. */
@@ -62,6 +65,7 @@ static enum flow interp_choice(struct interp *interp, struct syntax *const *part
   const int doubts = on_device && condition.loops == 0; /* else some threads take this arm, others that one */
   const struct map_contents integers = copy_integers(interp, on_device);
   interp->doubts += doubts;
+  if (interp->region != NULL) interp->region->grid.arms++;
   enum flow yes = interp_arm(interp, parts, true);
   interp_leave(interp, yes);
   struct state *after = interp_save(interp);
@@ -73,6 +77,7 @@ static enum flow interp_choice(struct interp *interp, struct syntax *const *part
   if (!on_device && no == FLOW_UNREACHABLE) map_take_contents(interp->memory, &interp->map, of_yes);
   if (!on_device && no != FLOW_UNREACHABLE && yes != FLOW_UNREACHABLE) map_join_contents(&interp->map, of_yes);
   interp->doubts -= doubts;
+  if (interp->region != NULL) interp->region->grid.arms--;
   interp->guards = guards;
   if (yes == FLOW_NEXT && no == FLOW_NEXT) interp_join(interp, after, count, condition);
   if (yes != FLOW_NEXT || no != FLOW_NEXT) interp->frame->chosen |= origin_of_choice(condition.origin);

@@ -69,8 +69,10 @@ const struct form *interp_digit(struct interp *interp, enum operator_kind operat
     digit.numbers = inner->numbers;
     digit.divisor *= inner->divisor;
   }
-  digit.count = (value.high - value.low) / (value.step > 1 ? value.step : 1) + 1;
-  return interp_region_new(interp, (struct symbol){.span = {value.low, value.high}, .digit = digit});
+  const int64_t step = value.step > 1 && value.low % value.step == 0 ? value.step : 1;
+  digit.count = (value.high - value.low) / step + 1;
+  const struct symbol symbol = {.span = {value.low / step, value.low / step + digit.count - 1}, .digit = digit};
+  return form_scaled(interp->forms, interp_region_new(interp, symbol), step);
 }
 
 /* Whether a term before this one is of the same digit. */

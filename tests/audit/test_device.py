@@ -11,6 +11,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "tests" / "program"), str(TREE / "tests" / "parallel")]
 
 from rotation import todays  # noqa: E402
+from device_races import exchange  # noqa: E402
 from harness import GENERATOR  # noqa: E402
 from matrix import CASES  # noqa: E402
 from ranks import job_of  # noqa: E402
@@ -137,6 +138,17 @@ __device__ float choose_twin(int c) { twin<float> made = c ? make_twin(1.0f) : t
     return None if good else f"status {result.returncode}\n" + result.stdout + result.stderr
 
 
+def barrier_problem(folder):
+    """Threads that write to a block's memory, and read what others wrote after a barrier, do not race."""
+    folder.mkdir()
+    generate(next(case.job for case in CASES if case.name == "gpt2"), folder, "train")
+    text = (folder / "program.cu").read_text()
+    edited = exchange("__syncthreads();\n  ")(text, None)
+    assert edited is not None
+    (folder / "program.cu").write_text(edited)
+    return audit(folder)
+
+
 def main():
     failed = taken = 0
     chosen = todays(CASES, 4)
@@ -160,6 +172,7 @@ def main():
         failed += check("averages on the host", offload_problem(folder / "averages", "own_weights", **averages))
         failed += check("images", images_problem(folder / "images"))
         failed += check("batches of an evaluator", batches_problem(folder / "batches"))
+        failed += check("threads that meet", barrier_problem(folder / "barrier"))
         failed += check("parts without a type", unmaterialised_problem(folder / "unmaterialised"))
         failed += check("without the kernels' file", None if why and "there is no program.cu" in why else why or "holds")
     return 1 if failed else 0

@@ -4,12 +4,13 @@ TAP."""
 import random
 import sys
 
+import device_races
 from device_mutations import DEVICE, HOST
 from noticing import run
 from test_device import CASES, generate
 from ranks import job_of  # isort: skip
 
-PROGRAMS = ["gpt2", "mlp", "gpt2_dropout_accumulation", "nanogpt_no_bias", "llama"]
+PROGRAMS = ["gpt2", "gpt2_adafactor", "mlp", "gpt2_dropout_accumulation", "nanogpt_no_bias", "llama"]
 # Scores with a learnt bias, of keys that go round.
 BIASED = {"model": "t5", "config": {"num_layers": 1, "num_decoder_layers": 1, "num_heads": 2, "d_model": 16, "d_kv": 8, "d_ff": 16, "vocab_size": 256},
           "data": {"sequence_length": 32}, "parallelism": {"cp": 2, "cp_comm": "ring"}}
@@ -40,4 +41,5 @@ def write(path, halves):
 if __name__ == "__main__":
     kinds = {kind: (claims, edit_half(kind, edit, half))
              for kinds, half in ((HOST, 0), (DEVICE, 1)) for kind, (claims, edit) in kinds.items()}
+    kinds |= {kind: ("no-race", edit_half(kind, edit, 1)) for kind, edit in device_races.KINDS.items()}
     sys.exit(run(kinds, programs_in, write, each=3, least=50))
