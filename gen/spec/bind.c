@@ -302,7 +302,8 @@ static void bind_training(struct job *job, struct diagnostics *diags) {
   job->schedule.stable_steps = stable ? spec_integer(job, "schedule.stable_steps") : -1;
 }
 
-const char *const job_sink_names[] = {"csv", "tensorboard", "wandb", "mlflow", "dvclive", "trackio", NULL};
+const char *const job_sink_names[] = {"csv",     "tensorboard", "wandb",   "mlflow", "dvclive",
+                                      "trackio", "comet_ml",    "clearml", NULL};
 
 /* Tools that read files of others: by `swanlab convert -t wandb-local` and `aim convert mlflow`. */
 static const struct importer {

@@ -312,7 +312,7 @@ enum accel_prediction {
 /* A tool for which the run writes files, in its own format. A program is linked with those that it names. */
 struct accel_sink;
 extern const struct accel_sink accel_sink_csv, accel_sink_tensorboard, accel_sink_wandb, accel_sink_mlflow,
-    accel_sink_dvclive, accel_sink_trackio;
+    accel_sink_dvclive, accel_sink_trackio, accel_sink_comet_ml, accel_sink_clearml;
 
 /* For whom the run is tracked, in addition to metrics.jsonl (docs/tracking.md). */
 struct accel_tracking {

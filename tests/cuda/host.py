@@ -106,7 +106,7 @@ class HostTrainer(Trainer):
     def link(self):
         program = self.folder / "trainer"
         own = [f"{path}.o" for path in self.hooks()]
-        compile_all(["g++", f"{program}.o", f"{program}.kernels.o", *own, *self.parts, "-o", program, "-ljansson", "-ldnnl",
+        compile_all(["g++", f"{program}.o", f"{program}.kernels.o", *own, *self.parts, "-o", program, "-ljansson", "-ldnnl", "-lsqlite3",
                      "-fopenmp", "-lm"])
 
     def run(self, *flags, **environment):

@@ -86,7 +86,7 @@ VALUES = {
     "training.metrics": [["perplexity"], ["accuracy", "f1_macro"]],
     "checkpoint.max_shard_size": ["10GB", "1KB"], "checkpoint.dtype": ["bf16", "fp16"], "checkpoint.resume": ["never", "auto"],
     "precision.grad_scaler.init_scale": [65536.0, 1024.0], "checkpoint.every": [0, 4, "30min", "2 epochs", {"steps": 4, "minutes": 30}], "tracking.every": [1],
-    "tracking.log_with": [["csv", "tensorboard"], ["wandb", "mlflow", "dvclive", "trackio", "swanlab", "aim"]], "tracking.project": ["digits"], "tracking.run_name": ["first"], "tracking.tags": [["small"]],
+    "tracking.log_with": [["csv", "tensorboard"], ["wandb", "mlflow", "dvclive", "trackio", "comet_ml", "clearml", "swanlab", "aim"]], "tracking.project": ["digits"], "tracking.run_name": ["first"], "tracking.tags": [["small"]],
     "tracking.logging_dir": ["logs"],
     "schedule.warmup_steps": [0, 3], "schedule.decay_steps": [0, 8], "schedule.min_lr": [0, 1e-5],
     "schedule.warmup_samples": [7], "schedule.decay_samples": [20], "schedule.start_weight_decay": [0, 0.01],

@@ -12,14 +12,19 @@ import shutil
 import subprocess
 import unittest
 import warnings
+from unittest import mock
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
 os.environ["WANDB_MODE"] = "offline"
+os.environ["COMET_DISABLE_AUTO_LOGGING"] = "1"
 warnings.simplefilter("ignore")
 
 import numpy as np
 import yaml
+from clearml.backend_api.services import tasks
+from clearml.backend_interface.metrics.interface import Metrics
+from comet_ml.offline import OfflineSender, unzip_offline_archive
 from harness import TIMES, Trainer
 from matrix import mlp
 from mlflow import MlflowClient
@@ -30,7 +35,7 @@ from trackio import sqlite_storage
 from wandb.proto import wandb_internal_pb2
 from wandb.sdk.internal.datastore import DataStore
 
-ALL = ("csv", "tensorboard", "wandb", "mlflow", "dvclive", "trackio")
+ALL = ("csv", "tensorboard", "wandb", "mlflow", "dvclive", "trackio", "comet_ml", "clearml")
 SMALL = ALL[:5]  # whose files begin with less than 8 KiB
 HOOKS = r"""#include <accel/hooks.h>
 #include <accel/tracking.h>
@@ -190,8 +195,54 @@ def read_trackio(folder):
     return {step: {name: value for name, value in row.items() if isinstance(value, (int, float))} for step, row in trackio_rows(folder).items()}
 
 
+def comet_sent(folder):
+    """What `comet upload` would send of the archive: its calls, by name, with what it was given."""
+    sent, unzipped = mock.Mock(), unzip_offline_archive(str(folder / "run" / "comet" / f"{run_id(folder)}.zip"))
+    try:
+        sender = OfflineSender("key", unzipped, raise_validation_error_for_tests=True, connection=sent.connection, rest_api_client=sent.client)
+        sender.customer_error_reported = sender.customer_error_reported and sent.failed()
+        sender._send_messages()
+    finally:
+        shutil.rmtree(unzipped)
+    sent.client.update_experiment_error_status.assert_not_called()
+    return sent, sender
+
+
+def read_comet(folder):
+    found = {}
+    for call in comet_sent(folder)[0].connection.log_metrics_batch.call_args_list:
+        for item in call.kwargs["items"]:
+            metric = item.message.metric
+            row = found.setdefault(metric["step"], {})
+            assert metric["metricName"] not in row, metric
+            row[metric["metricName"]] = metric["metricValue"]
+    return found
+
+
+def clearml_session(folder):
+    return folder / "run" / "clearml" / f"offline-{run_id(folder)}"
+
+
+def clearml_sent(folder):
+    """The events that an import of the session reports."""
+    session = mock.Mock()
+    Metrics.report_offline_session(mock.Mock(id="new"), clearml_session(folder), remote_url="none", session=session,
+                                   only_with_id=json.loads((clearml_session(folder) / "task.json").read_text())["id"])
+    return [event for call in session.send.call_args_list for event in call.args[0].requests]
+
+
+def read_clearml(folder):
+    found = {}
+    for event in clearml_sent(folder):
+        if event["type"] == "training_stats_scalar":
+            name = event["variant"] if event["metric"] == event["variant"] else f"{event['metric']}/{event['variant']}"
+            assert name not in found.setdefault(event["iter"], {}) and event["task"] == "new", event
+            found[event["iter"]][name] = event["value"]
+    return found
+
+
 READERS = {"csv": read_csv, "tensorboard": read_tensorboard, "wandb": read_wandb, "mlflow": read_mlflow, "dvclive": read_dvclive,
-           "trackio": read_trackio}
+           "trackio": read_trackio, "comet_ml": read_comet, "clearml": read_clearml}
 PLAIN = ("mlflow", "dvclive")  # whose names are those of files
 
 
@@ -223,6 +274,8 @@ class Tracking(unittest.TestCase):
         self.check_wandb(trainer)
         self.check_mlflow(trainer)
         self.check_trackio(trainer.folder)
+        self.check_comet(trainer.folder)
+        self.check_clearml(trainer.folder)
 
     def check_wandb(self, trainer):
         records = wandb_records(trainer.folder)
@@ -250,6 +303,28 @@ class Tracking(unittest.TestCase):
         self.assertEqual(rows[12]["timestamp"][10:11] + rows[12]["timestamp"][-6:], "T+00:00")
         store.migrate_all_projects()  # as `trackio show` begins: nothing is lost
         self.assertEqual(trackio_rows(folder), rows)
+
+    def check_comet(self, folder):
+        sent, sender = comet_sent(folder)
+        self.assertEqual((sender.metadata["project_name"], sender.experiment_id, sender.tags), ("digits", run_id(folder), ["a b", "c"]))
+        self.assertGreater(sender.stop_time, sender.start_time)
+        self.assertFalse(sender.customer_error_reported)
+        sent.client.log_experiment_other.assert_called_once_with(experiment_key=run_id(folder), key="Name", value="first one")
+        items = [item.message for call in sent.connection.log_parameters_batch.call_args_list for item in call.kwargs["items"]]
+        config = {message.param["paramName"]: message.param["paramValue"] for message in items}
+        self.assertEqual((config["training.steps"], config["optimizer.name"], config["data.shuffle"]), (12, "adamw", True))
+
+    def check_clearml(self, folder):
+        task = json.loads((clearml_session(folder) / "task.json").read_text())
+        fields = tasks.EditRequest._get_data_props()
+        edit = tasks.EditRequest(task="new", **{name: value for name, value in task.items() if name in fields and name not in ("id", "project")})
+        self.assertEqual((edit.name, edit.tags, edit.type.value, task["project_name"]), ("first one", ["a b", "c"], "training", "digits"))
+        config = {name: item["value"] for name, item in task["hyperparams"]["job"].items()}
+        self.assertEqual((config["training.steps"], config["optimizer.name"], config["data.shuffle"]), ("12", "adamw", "true"))
+        plots = [(event["iter"], json.loads(event["plot_str"])) for event in clearml_sent(folder) if event["type"] == "plot" and event["metric"] == "odd"]
+        self.assertEqual([step for step, _ in plots], [4, 8, 12])
+        bars = plots[0][1]["data"][0]
+        self.assertEqual((bars["type"], sum(bars["y"]), len(bars["x"]), round(bars["x"][0], 6)), ("bar", 3, 64, round(1 + 1 / 64, 6)))
 
     def test_importers(self):
         """Tools that import what others read are written for those."""
@@ -416,8 +491,9 @@ class Tracking(unittest.TestCase):
     def test_damaged_files(self):
         """What is after the damage would be lost, so the run ends before it cuts the file."""
         trainer, (_, table, events, wandb, _, _) = self.interrupted()
-        database = trainer.folder / "run" / "trackio" / "digits.db"
-        for path, at in ((events, 100), (events, 8), (wandb, 500), (wandb, 3), (table, 0), (database, 1)):
+        run = trainer.folder / "run"
+        database, archive = run / "trackio" / "digits.db", run / "comet" / f"{run_id(trainer.folder)}.zip"
+        for path, at in ((events, 100), (events, 8), (wandb, 500), (wandb, 3), (table, 0), (database, 1), (archive, 500), (archive, -6)):
             content = bytearray(path.read_bytes())
             content[at] ^= 0x55
             path.write_bytes(content)
@@ -465,7 +541,8 @@ class Tracking(unittest.TestCase):
             return False
         ident = run_id(trainer.folder)
         names = {"csv": "metrics.csv", "tensorboard": "*tfevents*", "wandb": f"run-{ident[:8]}.wandb", "mlflow": f"mlruns/*/{ident}/meta.yaml",
-                 "dvclive": "params.yaml", "trackio": "digits.db"}
+                 "dvclive": "params.yaml", "trackio": "digits.db",
+                 "comet_ml": f"comet/{ident}.zip", "clearml": f"offline-{ident}/metrics.jsonl"}
         return any(path.is_file() for path in (trainer.folder / "run").rglob(names[tool]))
 
 

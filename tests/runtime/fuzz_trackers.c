@@ -11,7 +11,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static const struct accel_sink *const sinks[] = {&accel_sink_tensorboard, &accel_sink_wandb,  &accel_sink_csv,
-                                                 &rt_sink_jsonl,          &accel_sink_mlflow, &accel_sink_dvclive};
+                                                 &rt_sink_jsonl,          &accel_sink_mlflow, &accel_sink_dvclive,
+                                                 &accel_sink_clearml};
 enum { SINKS = sizeof sinks / sizeof sinks[0] };
 
 static void add_event(struct bytes *to, const uint8_t *bytes, size_t size) {

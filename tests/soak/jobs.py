@@ -107,7 +107,7 @@ TEXTS = {
     "training.ema.decay": lambda r, m: r.choice((0.5, 0.99)),
     "training.ema.every": lambda r, m: r.choice((1, 2, 9)),
     "training.metrics": lambda r, m: r.sample(("accuracy", "perplexity", "f1_macro", "f1_binary", "f1_micro", "matthews"), r.randint(0, 3)),
-    "tracking.log_with": lambda r, m: r.sample(("csv", "tensorboard", "jsonl", "wandb", "mlflow", "dvclive", "trackio", "swanlab", "aim"), r.randint(0, 3)),
+    "tracking.log_with": lambda r, m: r.sample(("csv", "tensorboard", "jsonl", "wandb", "mlflow", "dvclive", "trackio", "comet_ml", "clearml", "swanlab", "aim"), r.randint(0, 3)),
     "hooks.source": lambda r, m: "hooks.c",
     **{f"hooks.{name}": (lambda name: lambda r, m: name)(name)
        for name in ("on_start", "on_step", "on_eval", "on_save", "on_end", "on_pre_save", "on_pre_load", "on_step_begin", "on_epoch")},

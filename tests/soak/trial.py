@@ -160,7 +160,7 @@ class Trial:
         if "hooks.source" in self.job and source.stem == "train":
             self.check(stage + " hooks", "gcc", "-std=c17", include, "-c", "hooks.c", "-o", "hooks.o")
             own = ["hooks.o"]
-        self.check(stage + " link", "g++", f"{program}.o", f"{program}.kernels.o", *own, *host.objects(self.job["devices.kind"]), "-o", program, "-ljansson", "-ldnnl",
+        self.check(stage + " link", "g++", f"{program}.o", f"{program}.kernels.o", *own, *host.objects(self.job["devices.kind"]), "-o", program, "-ljansson", "-ldnnl", "-lsqlite3",
                    "-fopenmp", "-lm")
         return program
 
