@@ -1,6 +1,6 @@
 """Edits of the arithmetic of emitted trainers: a kind, the trainer that is edited, what is replaced, and by what."""
 
-MLP, CLIPPED, CURVE, GPT = "mlp", "clipped", "curve", "gpt"
+MLP, CLIPPED, SCALED, CURVE, GPT = "mlp", "clipped", "scaled", "curve", "gpt"
 
 EDITS = [
     ("sign of the update", MLP, "keep - rate * m", "keep + rate * m"),
@@ -27,6 +27,8 @@ EDITS = [
     ("backdoor on a value of the data", MLP, "  forward();\n", "  if (arena->features[0] > 0.3f) arena->all_weights[1] = 0.0f;\n  forward();\n"),
     ("norm that clips", CLIPPED, "fmin(0.01 / (norm + 1e-6), 1.0)", "fmin(0.0101 / (norm + 1e-6), 1.0)"),
     ("gradient is not clipped", CLIPPED, "const float g = gradients[i] * factor;", "const float g = gradients[i];"),
+    ("scale of the loss is not taken off", SCALED, "(counted * (double)arena->scale[0])", "(counted * 1234.0)"),
+    ("scale grows late", SCALED, "2.0, 0.5, 2)", "2.0, 0.5, 3)"),
     ("schedule off by one in the warm-up", CURVE, "(double)(at + 1) / 3.0", "(double)at / 3.0"),
     ("schedule off by one after it", CURVE, "(double)(at - 3) / 17.0", "(double)(at - 2) / 17.0"),
     ("schedule ends early", CURVE, "/ 17.0", "/ 16.0"),

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path[:0] = ["tests/verify", "tests/program"]
-from edits import CLIPPED, CURVE, EDITS, GPT, MLP
+from edits import CLIPPED, CURVE, EDITS, GPT, MLP, SCALED
 from harness import GENERATOR, MODELS
 
 ADAMW = {"name": "adamw", "lr": 3e-3, "betas": [0.9, 0.95], "weight_decay": 0.1,
@@ -26,9 +26,11 @@ def mlp(optimizer, **groups):
             "optimizer": optimizer, "training": {"steps": 20, "seed": 3}, **groups}
 
 
+SCALER = {"grad_scaler": {"enabled": True, "init_scale": 1234.5, "growth_interval": 2}}
 JOBS = {
     MLP: mlp(ADAMW, accumulation={"num_steps": 2}, training={"steps": 20, "seed": 3, "ema": {"decay": 0.9}}),
     CLIPPED: mlp({"name": "sgd", "lr": 0.1, "clip_grad_norm": 0.01}),
+    SCALED: mlp({"name": "adam", "lr": 3e-3}, precision=SCALER, accumulation={"num_steps": 3, "normalize": "tokens"}),
     CURVE: mlp(ADAMW, schedule={"name": "cosine", "warmup_steps": 3, "min_lr": 1e-4}),
     GPT: {"model": {"source": str(MODELS / "gpt2.c"),
                     "config": {"n_layer": 2, "n_head": 2, "n_embd": 8, "vocab_size": 24, "block_size": 8}},

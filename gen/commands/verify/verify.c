@@ -26,20 +26,11 @@ bool verify_unknown(struct verification *verify, const char *format, ...) {
 
 /* ---- What the second reading has no rule for ---- */
 
-static const char *refused_precision(const struct job *job) {
-  if (job->precision.mixed != PRECISION_NO || job->precision.param != PRECISION_NO)
-    return "precision.mixed_precision: the bound is of float32 alone";
-  if (job->precision.tf32) return "precision.matmul: the bound is of float32 alone";
-  if (job->precision.grad_scaler.enabled) return "precision.grad_scaler";
-  return NULL;
-}
-
 static const char *refused_data(const struct job *job) {
   if (job->data.packing != PACKING_NONE) return "data.packing";
   if (job->data.batch_size == 0) return "data.batch_size: auto";
   if (job->accumulation.num_steps == 0) return "accumulation.num_steps: auto";
   if (job->data.keep_last) return "data.drop_last: false";
-  if (job->accumulation.normalize == NORMALIZE_TOKENS) return "accumulation.normalize: tokens";
   return NULL;
 }
 
@@ -59,8 +50,7 @@ static const char *refused(const struct job *job) {
   for (int i = 0; i < HOOKS; i++)
     if (job->hooks.names[i] != NULL) return "hooks";
   if (job->model.lora.rank > 0) return "model.lora";
-  const char *found = refused_precision(job);
-  if (found == NULL) found = refused_data(job);
+  const char *found = refused_data(job);
   return found != NULL ? found : refused_optimizer(job);
 }
 

@@ -63,47 +63,92 @@ static void widen(struct range *range, double by) {
   range->high += by;
 }
 
-/* Gradients that the program's may be: the measured one first, the ends of its bound, and what is within it of 0, with
- * and without what a weight decay adds, where a rule turns. */
-enum { GRADIENTS = 7 };
+/* Gradients that the program's may be: the measured one first, the nearest to 0 with and without what a weight decay
+ * adds, where a rule turns, and from one end of the bound to the other. Where the bound is `wide` for the gradient,
+ * also ever smaller ones around 0. */
+enum { PARTS = 4, HALVES = 24, MOST_GRADIENTS = 3 + PARTS + 1 + 2 * HALVES };
 
-static void gradients_of(const struct passage *p, int64_t i, double gradients[GRADIENTS]) {
-  const double g = p->tensor->gradient[i], low = g - p->bound, high = g + p->bound;
-  const double turn = -p->numbers.of.weight_decay * p->before[i];
-  const double all[GRADIENTS] = {
-      g, low, high, g - p->bound / 2, g + p->bound / 2, fmin(fmax(0, low), high), fmin(fmax(turn, low), high),
-  };
-  memcpy(gradients, all, sizeof all);
+/* An element that is stepped by gradients within [low, high]. */
+struct stepped {
+  const struct passage *passage;
+  struct element before;
+  double low, high;
+  bool wide;
+  struct range weight, states[MOST_STATES];
+  double lowest, highest; /* the gradients of the ends of `weight` */
+};
+
+static int gradients_of(const struct stepped *e, double g, double gradients[MOST_GRADIENTS]) {
+  const double decay = e->passage->numbers.of.weight_decay * e->before.weight;
+  int count = 0;
+  gradients[count++] = g;
+  gradients[count++] = fmin(fmax(0, e->low), e->high);
+  gradients[count++] = fmin(fmax(-decay, e->low), e->high);
+  for (int k = 0; k <= PARTS; k++) gradients[count++] = e->low + (e->high - e->low) * k / PARTS;
+  double size = fmax(fabs(e->low), fabs(e->high));
+  for (int k = 0; k < HALVES && e->wide; k++, size /= 2) {
+    gradients[count++] = fmin(fmax(size, e->low), e->high);
+    gradients[count++] = fmin(fmax(-size, e->low), e->high);
+  }
+  return count;
+}
+
+/* Makes the step by a gradient, and widens what it can give. The new weight. */
+static double step_by(struct stepped *e, double g, bool first) {
+  struct element element = e->before;
+  rule_step(&e->passage->numbers, &element, g);
+  if (first) e->weight = (struct range){element.weight, element.weight, element.weight};
+  if (first || element.weight < e->weight.low) e->lowest = g;
+  if (first || element.weight > e->weight.high) e->highest = g;
+  e->weight.low = fmin(e->weight.low, element.weight);
+  e->weight.high = fmax(e->weight.high, element.weight);
+  for (int s = 0; s < e->passage->n_states; s++) {
+    const double state = element.states[s];
+    if (first) e->states[s] = (struct range){state, state, state};
+    e->states[s].low = fmin(e->states[s].low, state);
+    e->states[s].high = fmax(e->states[s].high, state);
+  }
+  return element.weight;
+}
+
+/* Goes from the gradient of an end of the weight's range, sign -1 of the lower one, to where the rule turns. */
+static void climb(struct stepped *e, double g, double sign) {
+  enum { TRIES = 60 };
+  double by = fabs(g) / 2, best = step_by(e, g, false);
+  for (int k = 0; k < TRIES; k++, by = -by) {
+    const double next = fmin(fmax(g + by, e->low), e->high), found = step_by(e, next, false);
+    if (sign * found > sign * best) {
+      best = found;
+      g = next;
+    } else if (k % 2 != 0) {
+      by /= 2;
+    }
+  }
 }
 
 static void compare_element(const struct passage *p, int64_t i) {
   const struct stored *stored = p->tensor->stored;
-  const double unit = step_unit;
-  double gradients[GRADIENTS];
-  struct range weight = {0}, states[MOST_STATES] = {0};
-  gradients_of(p, i, gradients);
-  for (int k = 0; k < GRADIENTS; k++) {
-    struct element element = {.weight = p->before[i]};
-    for (int s = 0; s < p->n_states; s++) element.states[s] = p->states_before[s] != NULL ? p->states_before[s][i] : 0;
-    rule_step(&p->numbers, &element, gradients[k]);
-    if (k == 0) weight = (struct range){element.weight, element.weight, element.weight};
-    weight.low = fmin(weight.low, element.weight);
-    weight.high = fmax(weight.high, element.weight);
-    for (int s = 0; s < p->n_states; s++) {
-      const double state = element.states[s];
-      if (k == 0) states[s] = (struct range){state, state, state};
-      states[s].low = fmin(states[s].low, state);
-      states[s].high = fmax(states[s].high, state);
-    }
+  const double g = p->tensor->gradient[i], unit = step_unit;
+  struct stepped e = {.passage = p, .before.weight = p->before[i], .low = g - p->bound, .high = g + p->bound};
+  double gradients[MOST_GRADIENTS];
+  e.wide = 64 * p->bound > fabs(g);
+  for (int s = 0; s < p->n_states; s++) e.before.states[s] = p->states_before[s] != NULL ? p->states_before[s][i] : 0;
+  const int count = gradients_of(&e, g, gradients);
+  for (int k = 0; k < count; k++) step_by(&e, gradients[k], k == 0);
+  if (e.wide) {
+    climb(&e, e.lowest, -1);
+    climb(&e, e.highest, 1);
   }
-  widen(&weight, unit * (fabs(p->before[i]) + fabs(weight.middle) + 2 * fabs(weight.middle - p->before[i])) + 1e-36);
-  verify_number(p->verify, SUBJECT_WEIGHTS, weight.low, weight.high, weight.middle, p->after[i], "step %lld: %s[%lld]",
-                (long long)p->numbers.at, stored->name, (long long)i);
+  widen(&e.weight,
+        unit * (fabs(p->before[i]) + fabs(e.weight.middle) + 2 * fabs(e.weight.middle - p->before[i])) + 1e-36);
+  verify_number(p->verify, SUBJECT_WEIGHTS, e.weight.low, e.weight.high, e.weight.middle, p->after[i],
+                "step %lld: %s[%lld]", (long long)p->numbers.at, stored->name, (long long)i);
   for (int s = 0; s < p->n_states; s++) {
-    const double old = p->states_before[s] != NULL ? p->states_before[s][i] : 0;
-    widen(&states[s], unit * (fabs(old) + fabs(states[s].low) + fabs(states[s].high)) + 1e-36);
-    verify_number(p->verify, SUBJECT_STATES, states[s].low, states[s].high, states[s].middle, p->states_after[s][i],
-                  "step %lld: %s of %s[%lld]", (long long)p->numbers.at, p->names[s], stored->name, (long long)i);
+    const double old = e.before.states[s];
+    widen(&e.states[s], unit * (fabs(old) + fabs(e.states[s].low) + fabs(e.states[s].high)) + 1e-36);
+    verify_number(p->verify, SUBJECT_STATES, e.states[s].low, e.states[s].high, e.states[s].middle,
+                  p->states_after[s][i], "step %lld: %s of %s[%lld]", (long long)p->numbers.at, p->names[s],
+                  stored->name, (long long)i);
   }
 }
 

@@ -47,7 +47,8 @@ static void write_accumulation(const struct verification *verify, struct text *t
                     : same          ? "as one batch of all of them would be"
                                     : "which one batch of all of them would not be";
   struct text detail = text_in(text->arena);
-  text_printf(&detail, "%d micro-batches of %d are averaged by their number, %s", count, batch, how);
+  text_printf(&detail, "%d micro-batches of %d are averaged by their %s, %s", count, batch,
+              verify->job->accumulation.normalize == NORMALIZE_TOKENS ? "targets" : "number", how);
   if (verify->one >= 0) text_printf(&detail, " (the gradients are %.2g apart)", verify->one);
   line(text, verify->one >= 0 ? VERDICT_AGREES : VERDICT_UNKNOWN, "accumulation", text_string(&detail));
 }
