@@ -14,7 +14,7 @@ enum { COLUMNS = 80, NAME = 2, SUMMARY = 26 };
 
 /* One screen of 32 lines. */
 static void add_overview(struct text *out) {
-  text_puts(out, "accel-gen writes a training program in C for one job.\n\n");
+  text_puts(out, "accel-gen writes a training program in C for one job.\n");
   text_printf(out, "usage: accel-gen %-22s %s\n", command_table[0].forms[0].synopsis, command_table[0].summary);
   text_puts(out, "       accel-gen COMMAND [ARGUMENT]...\n\n");
   for (const struct command *command = command_table + 1; command->name != NULL; command++)
