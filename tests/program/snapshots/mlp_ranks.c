@@ -4,7 +4,7 @@
  * model     mlp_table.c: 122 parameters
  * step      12 rows, 3.86 kFLOP (matmuls 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
- * process   outside the arena: 0.4 KiB a rank for exchanges within a machine; libraries and MPI, some 30 MiB
+ * process   outside the arena: 0.8 KiB a rank for exchanges within a machine; libraries and MPI, some 30 MiB
  * traffic   1.5 KiB a step from each of 2 ranks, in 6 collectives
  *
  * Build: cc -std=c17 -O3 -march=native -fopenmp trainer.c -o trainer $(pkg-config --cflags --libs accel-runtime-mpi) */
@@ -555,7 +555,7 @@ static const struct accel_program program = {
         "model     mlp_table.c: 122 parameters\n"
         "step      12 rows, 3.86 kFLOP (matmuls 87 %)\n"
         "memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0\n"
-        "process   outside the arena: 0.4 KiB a rank for exchanges within a machine; libraries and MPI, some 30 MiB\n"
+        "process   outside the arena: 0.8 KiB a rank for exchanges within a machine; libraries and MPI, some 30 MiB\n"
         "traffic   1.5 KiB a step from each of 2 ranks, in 6 collectives\n",
     .job_file = "job.yaml",
     .steps = 3,
