@@ -133,6 +133,19 @@ static int64_t clamp(int64_t number, int64_t low, int64_t high) {
   return number < low ? low : number > high ? high : number;
 }
 
+/* The ends of a range stand for what is between, as in interp_memory.c. */
+static void check_argument_alignment(struct interp *interp, const struct syntax *argument,
+                                     const struct variable *parameter, struct value value) {
+  const int64_t needed = parameter->type->element->alignment, from = bounded_add(value.base, value.low);
+  const int64_t to = bounded_add(bounded_add(value.base, value.base_width), value.high);
+  if (needed <= 1 || (from % needed == 0 && to % needed == 0)) return;
+  const bool certain = interp_imprecision(interp, value) == 0;
+  interp_fail(interp, FAILURE_ALIGNMENT, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, argument,
+              interp_imprecision(interp, value),
+              "'%s' is at byte %lld of its object, but '%s' needs a multiple of %lld", interp_spell(interp, argument),
+              (long long)(from % needed != 0 ? from : to), parameter->name, (long long)needed);
+}
+
 /* A pointer that is passed for a parameter with an extent: the parameter is its own slot of that many elements. */
 static struct value narrow_argument(struct interp *interp, struct syntax *call, const struct function *function,
                                     int which, struct value value) {
@@ -153,6 +166,7 @@ static struct value narrow_argument(struct interp *interp, struct syntax *call, 
                 parameter->name, function->name, (long long)parameter->type->count, interp_slot_name(interp, value),
                 (long long)(after < 0 ? 0 : after / size));
   }
+  check_argument_alignment(interp, call->parts[which + 1], parameter, value);
   value.low = clamp(value.low, 0, value.slot_size); /* what is inside is followed all the same */
   value.high = clamp(value.high, value.low, value.slot_size);
   value.linear = NULL;

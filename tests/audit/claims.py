@@ -321,4 +321,6 @@ CASES = [
     Case("aligned", kernel=PARTS["kernel"] + "\n  float t = *(const float *)((const char *)x + 2); /*!*/\n  y[0] = t;"),
     Case("aligned", verdict="cannot tell", kernel=PARTS["kernel"]
          + "\n  double t = *(const double *)(const void *)(x + 2); /*!*/\n  y[0] = (float)t;"),
+    Case("aligned", members="  float wide[8 * 4 + 1];", step="  memset(arena->wide, 0, sizeof arena->wide);\n"
+         "  kernel(arena->y, (const float *)((const char *)arena->wide + 2)); /*!*/"),
 ]
