@@ -157,7 +157,7 @@ static void all_labels(const struct labels *operands, int count, tensor *x, stru
 /* The labels of a result that is not written: those that occur once, in their order, after those of "...". */
 static void labels_once(const struct labels *operands, int count, int ellipsis, struct labels *result) {
   result->count = 0;
-  for (int i = ellipsis; i > 0; i--) result->of[result->count++] = (char)i;
+  for (int i = ellipsis + 1; i > 1; i--) result->of[result->count++] = (char)i;
   for (char letter = 'A'; letter <= 'z'; letter++) {
     int found = 0;
     for (int k = 0; k < count; k++)
