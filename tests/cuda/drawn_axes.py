@@ -1,5 +1,6 @@
 """CUDA programs of meshes of three axes, drawn: the claims of accel-gen audit are proved, and some run over the stand-ins, with the losses
-and norms of one process on the processor. The models are those of docs/meshes.md with four layers (T5: two of each kind).
+and norms of one process on the processor. The models are those of docs/meshes.md with four layers (T5: three of each kind, to have a
+loop in either).
 
 usage: drawn_axes.py COUNT [RUNS]    draws so many by SEED, and runs the first RUNS (0) of those that are taken; JOBS=N at a time (1)"""
 
@@ -15,7 +16,7 @@ import meshes
 from ranks import GENERATOR, Ranks
 
 STEPS = 3
-LAYERS = {"n_layer": 4, "num_hidden_layers": 4, "num_layers": 2, "num_decoder_layers": 2}
+LAYERS = {"n_layer": 4, "num_hidden_layers": 4, "num_layers": 3, "num_decoder_layers": 3}
 SAMPLES = 4  # of a micro-batch
 
 
