@@ -289,12 +289,12 @@ int compile_to_text(struct compilation *compilation, struct origins *origins, co
   if (compilation->templates == NULL)
     compilation->templates = templates_open(compilation->arena, compilation->options->templates);
   const struct options *options = compilation->options;
+  const bool is_whole = options->n_overrides == compilation->n_tried; /* the job's file is all of the job */
   const char *config, *reason;
   make_config(compilation, &config, &reason);
   const struct emit_options emit = {.templates = compilation->templates,
                                     .version = ACCEL_VERSION,
-                                    .job_file =
-                                        options->n_overrides == 0 ? name_in_folder(compilation->job->file) : NULL,
+                                    .job_file = is_whole ? name_in_folder(compilation->job->file) : NULL,
                                     .model = model_digest(compilation->model),
                                     .classes = model_classes(compilation->arena, compilation->model),
                                     .config = config,

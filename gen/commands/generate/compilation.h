@@ -13,6 +13,7 @@ struct tuning;
 
 struct compilation {
   const struct options *options;
+  int n_tried; /* how many of the options' overrides, the last ones, the command line did not give */
   struct arena *arena;
   struct diagnostics diags;
   enum program_kind kind;
