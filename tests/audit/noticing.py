@@ -6,7 +6,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from test_matrix import CLAIM, GENERATOR  # before those of tests/program
-from rotation import is_todays  # isort: skip
+from rotation import is_in_turn  # isort: skip
 
 
 def edits_of(kinds, programs, each):
@@ -24,9 +24,9 @@ def edits_of(kinds, programs, each):
             yield kind, found, edited
 
 
-def is_of_today(number, each):
+def is_tried(number, each):
     """Whether an edit is tried: the first one of its kind, and a quarter of the others, at least one, which by SEED; with --all, every one."""
-    return number == 1 or is_todays(number, min(4, each - 1))
+    return number == 1 or is_in_turn(number, min(4, each - 1))
 
 
 def why_unnoticed(path, claims):
@@ -60,7 +60,7 @@ def run(kinds, programs_in, write, each, least):
     programs, made in a folder; write: puts one at a path. The exit status."""
     with tempfile.TemporaryDirectory(prefix="accel-test-") as name:
         folder = pathlib.Path(name)
-        all_edits = [edit for edit in edits_of(kinds, programs_in(folder), each) if is_of_today(edit[1], each)]
+        all_edits = [edit for edit in edits_of(kinds, programs_in(folder), each) if is_tried(edit[1], each)]
 
         def check(edit):
             kind, number, program = edit

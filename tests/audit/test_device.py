@@ -10,7 +10,7 @@ import tempfile
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "tests" / "program"), str(TREE / "tests" / "parallel")]
 
-from rotation import todays  # noqa: E402
+from rotation import in_turn  # noqa: E402
 from device_races import exchange  # noqa: E402
 from harness import GENERATOR  # noqa: E402
 from matrix import CASES  # noqa: E402
@@ -151,9 +151,9 @@ def barrier_problem(folder):
 
 def main():
     failed = taken = 0
-    chosen = todays(CASES, 4)
+    chosen = in_turn(CASES, 4)
     jobs = [(case.name, case.job, case.program) for case in chosen]
-    jobs += [(f"4 ranks, {number}", job_of(4, 3, 4, **groups), "train") for number, groups in todays(enumerate(RANKS), 2)]
+    jobs += [(f"4 ranks, {number}", job_of(4, 3, 4, **groups), "train") for number, groups in in_turn(enumerate(RANKS), 2)]
     jobs += [(f"experts, {program} {precision}", experts(precision, capacity), program) for program, precision, capacity in GROUPED]
     with tempfile.TemporaryDirectory(prefix="accel-device-") as name:
         folder = pathlib.Path(name)

@@ -15,7 +15,7 @@ sys.path[:0] = [str(TREE / "tests" / "program"), str(TREE / "tests" / "parallel"
 from harness import GENERATOR  # noqa: E402
 from matrix import CASES  # noqa: E402
 from ranks import job_of  # noqa: E402
-from rotation import SEED, todays  # noqa: E402
+from rotation import SEED, in_turn  # noqa: E402
 
 # What is open: functions of the user's own.
 OPEN = {"hooks": {"runtime-alone"}}
@@ -59,7 +59,7 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory(prefix="accel-test-") as name:
         folder = pathlib.Path(name)
-        for number, case in todays(enumerate(CASES), 4):
+        for number, case in in_turn(enumerate(CASES), 4):
             (folder / "job.yaml").write_text(json.dumps(case.job))
             march = PROCESSORS[number % len(PROCESSORS)]
             failed += check(f"{case.name} {march}", audit("job.yaml", folder, case.program, march))

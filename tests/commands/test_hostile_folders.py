@@ -23,7 +23,7 @@ from harness import GENERATOR  # noqa: E402
 from rotation import ALL  # noqa: E402
 
 SEED = int(os.environ.get("SEED", 1))
-COUNT = int(os.environ.get("FOLDERS", 100 if ALL else 20))  # of each day others
+COUNT = int(os.environ.get("FOLDERS", 100 if ALL else 20))  # others for each SEED
 GPT2 = {"n_layer": 1, "n_head": 2, "n_embd": 8, "vocab_size": 600, "n_positions": 16}
 WORDS = [None, -1, 0, 2**63, -2**63, 1e308, "", "../x", "\u0000", [], {}, [[[[]]]], True, 0.5, "9" * 400, {"a": {"b": [1]}}]
 

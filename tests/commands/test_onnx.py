@@ -20,7 +20,7 @@ sys.path[:0] = [str(TESTS / name) for name in ("program", "commands", "models")]
 
 import test_round_trip_of_inputs as images  # noqa: E402
 from harness import GENERATOR  # noqa: E402
-from rotation import todays  # noqa: E402
+from rotation import in_turn  # noqa: E402
 from round_trips import BASES, CASES, save  # noqa: E402
 from transformers.utils import logging  # noqa: E402
 
@@ -74,7 +74,7 @@ class Folder(unittest.TestCase):
 class Families(Folder):
     def test_families(self):
         cases = [(name, number) for number in range(3) for name in CASES]
-        for name, number in todays(cases, 3):
+        for name, number in in_turn(cases, 3):
             with self.subTest(family=name, number=number):
                 model = self.model(name, number)
                 self.export()
@@ -87,7 +87,7 @@ class Images(Folder):
     def test_families(self):
         """All but those whose rows are no images; ResNet with the statistics that it has kept."""
         cases = [(name, number) for number in range(3) for name in images.CASES if name.endswith("ForImageClassification")]
-        for name, number in todays(cases, 3):
+        for name, number in in_turn(cases, 3):
             with self.subTest(family=name, number=number):
                 shutil.rmtree(self.folder / "base", ignore_errors=True)
                 (self.folder / "out.onnx").unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "program"))
 
 from harness import GENERATOR, QUICK  # noqa: E402
-from rotation import todays  # noqa: E402
+from rotation import in_turn  # noqa: E402
 
 GPT2 = {"n_layer": 2, "n_head": 2, "n_embd": 16, "vocab_size": 256, "n_positions": 32, "initializer_range": 0.3}
 SIZES = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 24, "vocab_size": 99,
@@ -68,7 +68,7 @@ class Published(unittest.TestCase):
         return said, yaml.safe_load((self.folder / "job.yaml").read_text()) if status == 0 else None
 
     def test_logits(self):
-        for family in todays(FAMILIES, 3):
+        for family in in_turn(FAMILIES, 3):
             with self.subTest(family=family):
                 theirs, tensors = self.save(family)
                 report = json.loads(self.command("model", "check", "base", "--logits", "--json"))

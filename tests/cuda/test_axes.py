@@ -1,6 +1,6 @@
 """Ranks that divide a model (parallelism.tp and the other axes), in programs for GPUs over the stand-ins: compared with one process
 of the same job over them, and compared with the program for the processor, with every access of host and kernels seen. A
-fifth of the tests a day, as their programs take minutes to compile; --all runs all."""
+fifth of the tests a run, as their programs take minutes to compile; --all runs all."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ import numpy as np
 from host import HostTrainer, Trainer, objects
 
 from ranks import CORPUS, GENERATOR, job_of, relative  # tests/parallel; isort: skip
-from rotation import rotating, todays  # tests/program; isort: skip
+from rotation import rotating, in_turn  # tests/program; isort: skip
 
 GPT = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 257, "block_size": 12, "dropout": 0.1}
 WHOLE = {**GPT, "vocab_size": 256}
@@ -150,7 +150,7 @@ class Shards(Axes):
 
     def test_schedule_free(self):
         """Whose model is an average of which a rank has its part."""
-        for mesh in todays(({}, {"zero_stage": 1}, {"zero_stage": 2}, {"zero_stage": 3}), 4):
+        for mesh in in_turn(({}, {"zero_stage": 1}, {"zero_stage": 2}, {"zero_stage": 3}), 4):
             with self.subTest(**mesh):
                 self.go_on(self.beside(4 if mesh else 2, {"tp": 2, **mesh}, steps=10, replicas=2 if mesh else 1, config=self.STILL, training={**EVALUATED, "eval_interval": 5},
                                        optimizer=FREE, checkpoint={"every": 5}))
@@ -173,7 +173,7 @@ class Sequences(Axes):
     def test_other_keys(self):
         """Sums of ranks are rounded to float16, as one process does not."""
         cases = [({"sp": 2}, LORA), (RESIDUAL, LORA), ({"cp": 2}, FLOAT16), (RESIDUAL, FLOAT16), ({"sp": 2}, FLOAT16)]
-        for parallelism, more in todays(cases, len(cases)):
+        for parallelism, more in in_turn(cases, len(cases)):
             with self.subTest(**parallelism, **more):
                 found = self.made("cuda", job_of(2, 2, 5, parallelism=parallelism, config=WHOLE, **more))
                 self.compare(found, self.alone("cuda", 2, 5, {"config": WHOLE, **more}), 1e-6 if more is LORA else 1e-5, "cuda")
@@ -225,7 +225,7 @@ class Experts(Axes):
         self.go_on(found[0])
 
     def test_other_keys(self):
-        for more in todays(WITH_EXPERTS, len(WITH_EXPERTS)):
+        for more in in_turn(WITH_EXPERTS, len(WITH_EXPERTS)):
             groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}, **more}
             with self.subTest(**more):
                 found = self.made("cuda", job_of(2, 2, 5, parallelism={"ep": 2}, **groups))
@@ -234,7 +234,7 @@ class Experts(Axes):
     def test_shards(self):
         """Ranks with the same experts shard these, all ranks of a group what they have in common."""
         groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}}
-        for stage in todays((1, 2, 3), 3):
+        for stage in in_turn((1, 2, 3), 3):
             with self.subTest(stage=stage):
                 found = self.made("cuda", job_of(4, 2, 5, parallelism={"ep": 2, "zero_stage": stage}, **groups))
                 self.compare(found, self.made("cuda", job_of(4, 2, 5, parallelism={"zero_stage": stage}, **groups)), 1e-6, "replicas")

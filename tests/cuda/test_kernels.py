@@ -1,6 +1,6 @@
 """Kernels of templates/devices/gpu, one by one, formatted and against float64 in NumPy: the cases that hold those of a processor (tests/ops/kernels), and
 here some with extents that fill more blocks than one. They run as C++ on the processor (tests/cuda/host).
-Half of the kinds a day, as SEED says (tests/program/rotation.py).
+Half of the kinds a run, as SEED says (tests/program/rotation.py).
 
 usage: test_kernels.py [--all] [--seed N] [KIND...]; --all: all kinds, and more random cases (ninja soak)"""
 
@@ -16,7 +16,7 @@ sys.path.insert(0, str(TREE / "tests" / "ops" / "kernels"))
 
 import cases  # noqa: E402
 from compilers import formatted  # noqa: E402; tests/program
-from rotation import todays  # noqa: E402; tests/program
+from rotation import in_turn  # noqa: E402; tests/program
 import kernels as kit  # noqa: E402
 
 SUMS = 1 << 22  # floats in which kernels keep partial sums, as gen/program/target_cuda.c has it
@@ -132,7 +132,7 @@ def main():
     parser.add_argument("kinds", nargs="*")
     options = parser.parse_args()
     print(f"# seed {options.seed}")
-    kinds = options.kinds or todays([kind for kind in cases.KINDS if kind not in WITHOUT], 2, options.seed)
+    kinds = options.kinds or in_turn([kind for kind in cases.KINDS if kind not in WITHOUT], 2, options.seed)
     return 0 if all([check(kind, 12 if options.all else 2, options.seed) for kind in kinds]) else 1
 
 

@@ -1,5 +1,5 @@
 """Ranks that divide the layers (parallelism.pp) in programs for GPUs, over the stand-ins: compared with one process of the same job over
-them and with the program for the processor. A quarter of the tests a day, as their programs take minutes to compile; --all runs all."""
+them and with the program for the processor. A quarter of the tests a run, as their programs take minutes to compile; --all runs all."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from host import HostTrainer, Trainer, objects
 from test_axes import EXPERTS, Axes
 
 from ranks import CORPUS, job_of, trained  # tests/parallel; isort: skip
-from rotation import is_todays, rotating, todays  # tests/program; isort: skip
+from rotation import is_in_turn, rotating, in_turn  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
 STILL = {**CONFIG, "dropout": 0.0}
@@ -83,7 +83,7 @@ class Stages(Axes):
 
     def test_schedules(self):
         for number, schedule in enumerate(({"pp_schedule": "gpipe"}, ZERO_BUBBLE, CHUNKS)):
-            if is_todays(number, 3):
+            if is_in_turn(number, 3):
                 with self.subTest(**schedule):
                     self.stages(2, schedule)
 
@@ -109,7 +109,7 @@ class Stages(Axes):
     def test_shards(self):
         """Of states, gradients and weights, in three schedules."""
         for number, mesh in enumerate(({"zero_stage": 1}, {"zero_stage": 2, **CHUNKS}, {"zero_stage": 3, **ZERO_BUBBLE}, {"zero_stage": 3})):
-            if is_todays(number, 4):
+            if is_in_turn(number, 4):
                 with self.subTest(**mesh):
                     self.stages(4, mesh, replicas=2, config=STILL)
 
@@ -147,7 +147,7 @@ class Stages(Axes):
         for number, (mesh, more) in enumerate((
                 ({"zero_stage": 3, "offload": {"param": "cpu", "optimizer": "cpu"}}, {}), ({"ddp": {"comm_hook": "fp16"}}, {"tolerance": 1e-4}),
                 ({"fsdp": {"sharding_strategy": "full_shard"}}, {}), ({}, packed), ({}, padded))):
-            if is_todays(number, 5):
+            if is_in_turn(number, 5):
                 with self.subTest(mesh=mesh, **more):
                     self.stages(4 if mesh else 2, mesh, replicas=2 if mesh else 1, **{"config": STILL, **more})
 
@@ -156,7 +156,7 @@ class Stages(Axes):
         stages."""
         groups = {"config": STILL, "accumulation": STEPS, "training": EVALUATED}
         for number, option in enumerate(({"warm_start": False}, {"orthogonalization_epsilon": 1e-8})):
-            if is_todays(number, 2):
+            if is_in_turn(number, 2):
                 hook = {"ddp": {"comm_hook": "power_sgd", "comm_state_option": {"matrix_approximation_rank": 2, "start_powerSGD_iter": 2, **option}}}
                 with self.subTest(**option):
                     wanted = trained(2, job_of(2, 2, 6, parallelism=hook, **groups))
@@ -167,14 +167,14 @@ class Stages(Axes):
     def test_largest_gradient(self):
         """Which is one of those of all stages, of all parts of a matrix and of all shards."""
         for number, (mesh, replicas) in enumerate((({"tp": 2}, 1), ({"zero_stage": 3}, 2))):
-            if is_todays(number, 2):
+            if is_in_turn(number, 2):
                 with self.subTest(**mesh):
                     trainer = self.stages(4, mesh, replicas=replicas, config=STILL, training={}, optimizer={"norm_type": "inf", "clip_grad_norm": 0.01})
                     self.assertRegex(trainer.command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
 
     def test_schedule_free(self):
         """Whose model is an average of which a stage has its part."""
-        for mesh in todays(({}, {"zero_stage": 1}, {"zero_stage": 2}, {"zero_stage": 3}), 4):
+        for mesh in in_turn(({}, {"zero_stage": 1}, {"zero_stage": 2}, {"zero_stage": 3}), 4):
             with self.subTest(**mesh):
                 trainer = self.stages(4 if mesh else 2, mesh, replicas=2 if mesh else 1, config=STILL, training=EVALUATED, optimizer={"name": "schedule_free_adamw"})
                 self.assertRegex(trainer.command("audit", "trainer.c"), r"\n\d+ hold, 0 broken$")
@@ -185,7 +185,7 @@ class Stages(Axes):
         codes = {"state_dtype": "8bit"}
         for number, (optimizer, mesh) in enumerate((({"name": "lamb"}, {}), ({"name": "adafactor"}, {}), ({"name": "muon"}, {}), (codes, {}),
                                                    ({"state_dtype": "bf16_stochastic"}, {}), (codes, {"zero_stage": 3}))):
-            if is_todays(number, 6):
+            if is_in_turn(number, 6):
                 with self.subTest(**optimizer, **mesh):
                     trainer = self.stages(4 if mesh else 2, mesh, replicas=2 if mesh else 1, watched=not mesh, optimizer=optimizer,
                                           training={**EVALUATED, "ema": {"decay": 0.9}}, **wide)

@@ -20,7 +20,7 @@ from test_axes import EXPERTS  # isort: skip
 
 import matrix  # isort: skip
 from compilers import report, unused  # isort: skip
-from rotation import SEED, todays  # isort: skip
+from rotation import SEED, in_turn  # isort: skip
 
 
 # Of no parameter that is trained do all ranks have the whole.
@@ -30,7 +30,7 @@ EXPERTS_ALONE = job_of(4, 2, 5, model="qwen_moe", config=EXPERTS, parallelism={"
 
 def jobs():
     """Name, job, words and settings; data need not be there."""
-    for case in todays(matrix.CASES, 2):
+    for case in in_turn(matrix.CASES, 2):
         yield case.name, case.job, ["--program", case.program], []
     for name, job in {**test_training.CASES, **test_training.MORE, **test_ranks.CASES,
                       **{name: job for name, (job, _) in test_sharded.CASES.items()}}.items():

@@ -19,7 +19,7 @@ sys.path.insert(0, str(TREE / "tests" / "cuda"))
 import test_forward  # noqa: E402
 import test_training  # noqa: E402
 from host import GENERATOR, HostTrainer, objects  # noqa: E402
-from rotation import todays  # noqa: E402; tests/program
+from rotation import in_turn  # noqa: E402; tests/program
 from test_optimizers import RULES  # noqa: E402
 from test_training import EVALUATED, GPT, ROWS, case, write_data  # noqa: E402
 
@@ -40,9 +40,9 @@ def has_experts(job):
 
 
 TRAINED = {**test_training.CASES, **test_training.MORE}
-USUAL = ("gpt", "resnet_own", "lstm")  # of which the suite runs one a day, as SEED says
+USUAL = ("gpt", "resnet_own", "lstm")  # of which the suite runs one a run, as SEED says
 CASES = {name: in_float32(job) for name, job in TRAINED.items() if not has_experts(job)}
-USUAL_RULES = ("nadam", "lomo", "muon")  # states in 8 bits; updates in the backward; matmuls of the optimizer; one a day
+USUAL_RULES = ("nadam", "lomo", "muon")  # states in 8 bits; updates in the backward; matmuls of the optimizer; one a run
 NAMES = json.loads((TREE / "schemas" / "job.schema.json").read_text())["properties"]["optimizer"]["properties"]["name"]["enum"]
 KEYS = {name: {"lr": 1e-3} for name in NAMES} | {name: keys for name, (keys, _) in RULES.items()}
 FORWARD = {"evaluate": ("gpt",), "write": ("llama",)}
@@ -142,10 +142,10 @@ if __name__ == "__main__":
     Training.parts = Rules.parts = Forward.parts = PARTS
     named, every = [word for word in sys.argv[1:] if not word.startswith("-")], "--all" in sys.argv
     for name, job in CASES.items():
-        if every or name in named or name in todays(USUAL, 3):
+        if every or name in named or name in in_turn(USUAL, 3):
             add(Training, name, name, job)
     for name in NAMES:
-        if every or name in named or name in todays(USUAL_RULES, 3):
+        if every or name in named or name in in_turn(USUAL_RULES, 3):
             add(Rules, name, name)
     forward = {"evaluate": {**test_forward.EVALUATED, **test_forward.MORE_EVALUATED}, "write": {**test_forward.WRITTEN, **test_forward.MORE_WRITTEN}}
     for way, jobs in forward.items():

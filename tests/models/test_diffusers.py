@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "program"))
 
 from harness import GENERATOR, QUICK, TRAIN, Order, Trainer  # noqa: E402
 from job_text import load  # noqa: E402
-from rotation import SEED, todays  # noqa: E402
+from rotation import SEED, in_turn  # noqa: E402
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
@@ -181,7 +181,7 @@ class Diffusers(unittest.TestCase):
 
     def test_round_trips(self):
         for kind, configs in CASES:
-            for number, config in todays(list(enumerate(configs)), len(configs)):
+            for number, config in in_turn(list(enumerate(configs)), len(configs)):
                 for made in self.folder.iterdir():
                     shutil.rmtree(made) if made.is_dir() else made.unlink()
                 with self.subTest(kind=kind.__name__, **config):

@@ -19,7 +19,7 @@ sys.path[:0] = [str(TESTS / "program"), str(TESTS / "commands")]
 from chats_made import CHATML_MARKED, tokenizer_of  # noqa: E402
 from harness import GENERATOR, QUICK  # noqa: E402
 from job_text import load  # noqa: E402
-from rotation import todays  # noqa: E402
+from rotation import in_turn  # noqa: E402
 from round_trips import BASES, CASES, save  # noqa: E402
 from transformers.utils import logging  # noqa: E402
 
@@ -109,7 +109,7 @@ class RoundTrip(unittest.TestCase):
 
     def test_families(self):
         cases = [(name, number) for number in range(3) for name in CASES]
-        for name, number in todays(cases, len(cases) // 2):
+        for name, number in in_turn(cases, len(cases) // 2):
             kind, more = getattr(transformers, name), CASES[name][number]
             auto = transformers.AutoModelForMaskedLM if name.endswith("MaskedLM") else transformers.AutoModelForCausalLM
             for made in self.folder.glob("[bjrt]*"):
@@ -121,9 +121,9 @@ class RoundTrip(unittest.TestCase):
                 print(name, more, "round trip", flush=True)
 
     def test_other_names_of_roberta(self):
-        """XLM-RoBERTa and CamemBERT, each on every other day; the folder that the run leaves is of their own class."""
+        """XLM-RoBERTa and CamemBERT, each in every other run; the folder that the run leaves is of their own class."""
         names = ["XLMRobertaForMaskedLM", "CamembertForMaskedLM"]
-        for number, name in todays(list(enumerate(names)), len(names)):
+        for number, name in in_turn(list(enumerate(names)), len(names)):
             kind = getattr(transformers, name)
             with self.subTest(family=name):
                 self.save(kind, {**BASES["RobertaForMaskedLM"], **CASES["RobertaForMaskedLM"][number], "vocab_size": VOCABULARY}, number)

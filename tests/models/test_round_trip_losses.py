@@ -18,7 +18,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("pr
 from chats_made import CHATML_MARKED, tokenizer_of  # noqa: E402
 from harness import GENERATOR  # noqa: E402
 from job_text import load  # noqa: E402
-from rotation import todays  # noqa: E402
+from rotation import in_turn  # noqa: E402
 from round_trips import save  # noqa: E402
 from test_round_trip import OLDER, TEXT, run_in  # noqa: E402
 from test_speech import samples  # noqa: E402
@@ -193,7 +193,7 @@ class RoundTrip(unittest.TestCase):
 
     def test_families(self):
         cases = [(name, number) for number in range(3) for name in CASES]
-        for name, number in todays(cases, len(cases) // 2):
+        for name, number in in_turn(cases, len(cases) // 2):
             for made in self.folder.glob("*"):
                 shutil.rmtree(made) if made.is_dir() else made.unlink()
             with self.subTest(family=name, number=number):

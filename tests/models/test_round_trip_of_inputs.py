@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "program"))
 
 from harness import GENERATOR, MODELS, QUICK  # noqa: E402
 from job_text import load  # noqa: E402
-from rotation import SEED, todays  # noqa: E402
+from rotation import SEED, in_turn  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 from transformers.utils import logging  # noqa: E402
 
@@ -190,7 +190,7 @@ class RoundTrip(unittest.TestCase):
         self.assertIn("library_name: transformers", (self.folder / "run/README.md").read_text())
 
     def test_families(self):
-        for self.name, number in todays([(name, number) for number in range(3) for name in CASES], 5):
+        for self.name, number in in_turn([(name, number) for number in range(3) for name in CASES], 5):
             config = CASES[self.name][2][number]
             for made in self.folder.iterdir():
                 shutil.rmtree(made) if made.is_dir() else made.unlink()

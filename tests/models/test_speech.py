@@ -1,4 +1,4 @@
-"""examples/models/whisper.c against its class of transformers, the texts that it writes from spectrograms, one size a day, and a folder of
+"""examples/models/whisper.c against its class of transformers, the texts that it writes from spectrograms, one size a run, and a folder of
 it from init to what opens again."""
 
 import io
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import transformers
 from peer import GENERATOR, Images, Order, QUICK, TRAIN, drawn
-from rotation import todays  # tests/program
+from rotation import in_turn  # tests/program
 from transformers import WhisperConfig, WhisperForConditionalGeneration
 
 SAMPLES = 40
@@ -126,7 +126,7 @@ class Texts(Commands):
         return tokens[len(prompt):], text
 
     def test_greedy(self):
-        for sizes in todays(self.SIZES, 3):
+        for sizes in in_turn(self.SIZES, 3):
             with self.subTest(sizes=sizes):
                 theirs = self.save(sizes)
                 self.build()

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "program"))
 import test_round_trip_of_inputs as seen  # noqa: E402
 from harness import GENERATOR, QUICK  # noqa: E402
 from job_text import load  # noqa: E402
-from rotation import SEED, todays  # noqa: E402
+from rotation import SEED, in_turn  # noqa: E402
 from test_speech import samples  # noqa: E402
 
 SIZES = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 16, "intermediate_size": 24, "vocab_size": 96,
@@ -171,7 +171,7 @@ class Strictness(unittest.TestCase):
                 else:
                     honoured.append((key, other, model))
                     count["honoured"] += 1
-        for key, other, model in todays(honoured, 6):
+        for key, other, model in in_turn(honoured, 6):
             with self.subTest(family=name, honoured=key):
                 got, prompt = self.ours(model, other)
                 theirs = self.logits(model, prompt)
@@ -179,7 +179,7 @@ class Strictness(unittest.TestCase):
         print(name, count, flush=True)
 
     def test_families(self):
-        for name in todays(self.families, len(self.families)):
+        for name in in_turn(self.families, len(self.families)):
             self.family(name)
 
 

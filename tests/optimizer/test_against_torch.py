@@ -25,7 +25,7 @@ from rules import LR, RULES, first_match, keys_of, own_name, peer_of
 
 from harness import FAST, relative  # tests/program
 from matrix import library_flags
-from rotation import todays
+from rotation import in_turn
 from test_parity import prepare, tensors
 from torch_gpt import Gpt
 
@@ -204,9 +204,9 @@ class RuleAlone(unittest.TestCase):
                 self.check(name)
 
     def test_groups(self):
-        """Groups of the weights against groups of PyTorch's; half of the rules a day."""
+        """Groups of the weights against groups of PyTorch's; half of the rules a run."""
         groups = [{"match": "hidden.*weight", "weight_decay": 0.3}, {"match": "*bias", "lr": LR / 4}]
-        for name in todays(RULES, 2):
+        for name in in_turn(RULES, 2):
             with self.subTest(name):
                 self.check_groups(name, groups)
 
@@ -352,8 +352,8 @@ class WholeTrainer(unittest.TestCase):
         self.assertLess(relative(whole[0] - whole[2], whole[1] - whole[2]), 2e-3, "the way that they have gone")
 
     def test_trainers(self):
-        """Half of them a day."""
-        for name in todays(("sgd_nesterov", "adam_decay", "adamw", "adamax", "nadam", "radam", "adagrad", "adadelta_decay",
+        """Half of them a run."""
+        for name in in_turn(("sgd_nesterov", "adam_decay", "adamw", "adamax", "nadam", "radam", "adagrad", "adadelta_decay",
                             "rmsprop_momentum", "lion_decay", "lamb_decay", "adafactor", "muon", "schedule_free_adamw_decay"), 2):
             with self.subTest(name):
                 self.check(name)

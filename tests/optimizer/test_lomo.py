@@ -1,5 +1,5 @@
 """lomo and adalomo, whose steps are parts of the backward, against PyTorch's SGD and the published arithmetic in float64;
-what they save is what the plan says and what a process does not take. Half of the tests of numbers a day; CASES=all runs all."""
+what they save is what the plan says and what a process does not take. Half of the tests of numbers a run; CASES=all runs all."""
 
 import fnmatch
 import json

@@ -4,7 +4,7 @@ usage: meshes.py [--accept]          prints the page, or writes it
        meshes.py --run [--only PATTERN] [--part K/N] [MODEL...]
                                      runs each mesh that it takes for 20 steps compared with one process with the same samples a step;
                                      PATTERN is a regular expression in "MODEL: KIND of N x KIND of N"; part K of N (0 to N - 1) has the
-                                     meshes whose text's CRC-32 leaves K; --part today/N is chosen by SEED; JOBS=N at a time (2)
+                                     meshes whose text's CRC-32 leaves K; --part seed/N is chosen by SEED; JOBS=N at a time (2)
        meshes.py --audit [--only PATTERN] [--part K/N] [MODEL...]
                                      accel-gen audit of the CUDA program of each mesh that it takes, with an evaluation: all claims hold"""
 
@@ -96,9 +96,9 @@ def is_of_part(part, model, mesh):
 
 
 def part_named(word):
-    """(K, N) of "K/N" or "today/N"."""
+    """(K, N) of "K/N" or "seed/N"."""
     which, parts = word.split("/")
-    number = int(os.environ.get("SEED", "0")) % int(parts) if which == "today" else int(which)
+    number = int(os.environ.get("SEED", "0")) % int(parts) if which == "seed" else int(which)
     if not 0 <= number < int(parts):
         raise argparse.ArgumentTypeError(f"part {number} of parts 0 to {int(parts) - 1}")
     return number, int(parts)

@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 from ranks import CONFIG, ComparedWithOne, Ranks, job_of, json_lines, load_file, relative, trained
-from rotation import todays  # tests/program; isort: skip
+from rotation import in_turn  # tests/program; isort: skip
 
 LAYERS = {**CONFIG, "n_layer": 4}
 EVALUATED = {"eval_interval": 3, "eval_iters": "all", "ema": {"decay": 0.9, "evaluate": True}}
@@ -75,7 +75,7 @@ class Averages(ComparedWithOne):
         """Whose model is an average: each rank has its part of it, evaluated and left."""
         mixture = {"model": "qwen_moe", "config": QWEN, "data": {"sequence_length": 16}}
         accumulating = {"accumulation": ACCUMULATING}
-        for ranks, mesh, more in todays([(2, stage(1), {}), (4, stage(2, dp_shard=2), accumulating), (2, stage(3), accumulating), (4, stage(3, sp=2), {}),
+        for ranks, mesh, more in in_turn([(2, stage(1), {}), (4, stage(2, dp_shard=2), accumulating), (2, stage(3), accumulating), (4, stage(3, sp=2), {}),
                                          (2, {"tp": 2}, {}), (4, {"tp": 2, "cp": 2, "megatron": {"sequence_parallelism": True}}, {}), (4, stage(1, tp=2), {}), (4, stage(3, tp=2), {}), (2, {"pp": 2}, accumulating),
                                          (4, stage(1, pp=2), accumulating), (4, stage(3, pp=2), accumulating), (2, {"ep": 2}, mixture),
                                          (4, stage(2, ep=2), mixture)], 7):
@@ -84,7 +84,7 @@ class Averages(ComparedWithOne):
 
     def test_one_order_of_sums(self):
         """What is between gradients is zero after an evaluation, too: the losses of one process to the last bit."""
-        for file, more in todays([("ema", {"training": EVALUATED}), ("model", ENDS)], 2):
+        for file, more in in_turn([("ema", {"training": EVALUATED}), ("model", ENDS)], 2):
             runs = [trained(ranks, job_of(ranks, 3, 6, parallelism={"reproducible": "topology", **axes}, config=LAYERS,
                                           accumulation={**ACCUMULATING, "num_steps": 4 // ranks}, **more))
                     for ranks, axes in ((1, {}), (2, stage(1)))]
@@ -150,7 +150,7 @@ def in_parts(strategy, **axes):
 class Resumed(unittest.TestCase):
     def test_each_from_each(self):
         """A checkpoint, whole or in parts, resumes with any other division; with its own to the last bit."""
-        for file, more in todays([("ema", AVERAGED), ("model", ENDS)], 2):
+        for file, more in in_turn([("ema", AVERAGED), ("model", ENDS)], 2):
             self.check_each(file, more)
 
     def check_each(self, file, more):

@@ -8,7 +8,7 @@ import unittest
 
 import numpy as np
 from ranks import CONFIG, ComparedWithOne, Ranks, job_of, json_lines, load_file, relative, trained
-from rotation import rotating, todays  # tests/program; isort: skip
+from rotation import rotating, in_turn  # tests/program; isort: skip
 
 WIDE = {**CONFIG, "n_layer": 2, "n_embd": 66}  # matrices of blocks that are not full, vectors without codes
 BLOCKS = {**CONFIG, "n_layer": 1, "n_head": 2, "n_embd": 512}  # of which each of two ranks has whole blocks
@@ -58,7 +58,7 @@ class Coded(ComparedWithOne):
     def test_meshes(self):
         mixture = {"model": "qwen_moe", "config": QWEN, "data": {"sequence_length": 16}}
         accumulating = {"accumulation": ACCUMULATING}
-        for ranks, mesh, more in todays([(2, stage(1), {}), (3, stage(2), {}), (4, stage(2, dp_shard=2), accumulating), (2, stage(3), accumulating),
+        for ranks, mesh, more in in_turn([(2, stage(1), {}), (3, stage(2), {}), (4, stage(2, dp_shard=2), accumulating), (2, stage(3), accumulating),
                                          (4, stage(3, sp=2), {}), (4, stage(2, cp=2), {}), (4, stage(1, pp=2), accumulating),
                                          (4, stage(3, pp=2), accumulating), (4, stage(2, ep=2), mixture)], 5):
             with self.subTest(mesh):
@@ -66,7 +66,7 @@ class Coded(ComparedWithOne):
 
     def test_tensors(self):
         """Of which a rank's part is whole blocks: of rows, of columns, and of queries, keys and values."""
-        for ranks, mesh in todays([(2, {}), (4, stage(2)), (4, {"pp": 2}), (2, {"megatron": {"sequence_parallelism": True}})], 4):
+        for ranks, mesh in in_turn([(2, {}), (4, stage(2)), (4, {"pp": 2}), (2, {"megatron": {"sequence_parallelism": True}})], 4):
             with self.subTest(mesh):
                 micro = {"accumulation": ACCUMULATING} if "pp" in mesh else {}
                 config = {**BLOCKS, "n_layer": mesh.get("pp", 1)}
@@ -100,7 +100,7 @@ class Coded(ComparedWithOne):
         """The losses, the weights and the states of one process, to the last bit."""
         runs = [trained(ranks, job_of(ranks, 3, 6, config=WIDE, optimizer=CODED, checkpoint={"every": 3}, training=EVALUATED,
                                       parallelism={"reproducible": "topology", **mesh}, accumulation={**ACCUMULATING, "num_steps": 4 // ranks}))
-                for ranks, mesh in ((1, {}), *todays([(2, stage(1)), (4, stage(2)), (4, stage(3))], 3))]
+                for ranks, mesh in ((1, {}), *in_turn([(2, stage(1)), (4, stage(2)), (4, stage(3))], 3))]
         (one, wanted), *others = runs
         for several, lines in others:
             for line, want in zip(lines, wanted, strict=True):
@@ -131,7 +131,7 @@ class Resumed(unittest.TestCase):
         wanted = [line["eval_loss"] for line in trainers[0].run() if "eval_loss" in line]
         for trainer in trainers[1:]:
             trainer.run()
-        for saver, trainer in todays(itertools.product(trainers, trainers), 3):
+        for saver, trainer in in_turn(itertools.product(trainers, trainers), 3):
             with self.subTest(saved=saver.ranks, resumed=trainer.ranks):
                 self.check(saver, trainer, wanted[1])
 

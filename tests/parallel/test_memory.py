@@ -10,7 +10,7 @@ import unittest
 
 from ranks import MPI, Ranks, job_of
 from harness import STEADY  # tests/program; isort: skip
-from rotation import rotating, todays  # tests/program; isort: skip
+from rotation import rotating, in_turn  # tests/program; isort: skip
 
 MIB = 1 << 20
 LAYERS = 24
@@ -24,7 +24,7 @@ open("peak." + os.environ["OMPI_COMM_WORLD_RANK"], "w").write(str(usage.ru_maxrs
 sys.exit(os.waitstatus_to_exitcode(status))
 """
 NAMES = 2048 * 12  # bytes that a layer's names take in the lists of tensors, of which the plan says nothing: tests/program/test_figures.py
-# Schedules x what ranks of a stage shard x with tensors, which they divide too: two of them a day that has these.
+# Schedules x what ranks of a stage shard x with tensors, which they divide too: two of them in a run that has these.
 SHARDED = [(schedule, zero_stage, mesh) for mesh in ({}, {"tp": 2}) for zero_stage in (1, 2, 3) for schedule in ("1f1b", "interleaved", "zero_bubble")]
 # What a stage has is in many parts of the arena, each of which ends with a page: here none of 2 MiB (PR_SET_THP_DISABLE).
 SMALL_PAGES = "import ctypes; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)"
@@ -65,12 +65,12 @@ class Memory(unittest.TestCase):
 
     def test_peak_of_averages(self):
         """Which ranks exchange to evaluate them, and then the weights again where each has all of these."""
-        for zero_stage, layers in todays([(1, 1), (3, 3)], 1):
+        for zero_stage, layers in in_turn([(1, 1), (3, 3)], 1):
             self.check(self.constants(layers, zero_stage=zero_stage, averages=True), {"zero_stage": zero_stage, "averages": True})
 
     def test_peak_of_codes(self):
         """Whose parameters ranks cut one by one: between a rank's parts some pages are mapped with them."""
-        for zero_stage in todays((1, 2), 2):
+        for zero_stage in in_turn((1, 2), 2):
             self.check(self.constants(1, zero_stage=zero_stage, codes=True), {"zero_stage": zero_stage, "codes": True})
 
     def test_peak_of_split_tensors(self):
@@ -100,7 +100,7 @@ class Memory(unittest.TestCase):
 
     def test_peak_of_sharded_stages(self):
         """Whose ranks along dp_shard have parts of states, gradients or weights."""
-        for schedule, zero_stage, mesh in todays(SHARDED, len(SHARDED) // 2):
+        for schedule, zero_stage, mesh in in_turn(SHARDED, len(SHARDED) // 2):
             names = 2 if "tp" in mesh else 1  # of wholes and of parts
             mesh = {"dp_shard": 2, "zero_stage": zero_stage, "pp_schedule": schedule, **mesh}
             with self.subTest(**mesh):

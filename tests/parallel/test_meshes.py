@@ -1,5 +1,5 @@
 """Ranks that divide along several axes of the mesh at a time against one process: the same losses, norms and weights; a run
-resumes on any mesh. Half of the tests a day; CASES=all runs all."""
+resumes on any mesh. Half of the tests a run; CASES=all runs all."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
 """Tensors that are split over the sequence on the ranks of parallelism.tp (parallelism.megatron.sequence_parallelism): what
-ranks exchange of them; the same losses, norms and weights as one process. Half of the tests of these a day; CASES=all runs
+ranks exchange of them; the same losses, norms and weights as one process. Half of the tests of these a run; CASES=all runs
 all."""
 
 import os

@@ -7,7 +7,7 @@ from collections import Counter
 
 from harness import TREE
 from matrix import library_flags, tool
-from rotation import is_todays
+from rotation import is_in_turn
 
 WARNINGS = ["-std=c17", "-Wall", "-Wextra", "-Werror"]
 COMPILERS = {"gcc": "gcc", "clang": tool("clang")}
@@ -23,9 +23,9 @@ def compiles(text, number, both=False):
         if compiler is None:
             yield f"compiles with {name} # SKIP not installed", None
             continue
-        if not (both or alone or is_todays(number + at, 2)):
+        if not (both or alone or is_in_turn(number + at, 2)):
             continue
-        optimized = both or alone or is_todays(number + at, 16)
+        optimized = both or alone or is_in_turn(number + at, 16)
         how = ["-O2", "-c", "-o", os.devnull] if optimized else ["-fsyntax-only"]
         result = subprocess.run([compiler, *WARNINGS, *how, *library_flags("--cflags"), "-x", "c", "-"], input=text,
                                 capture_output=True, text=True)

@@ -1,5 +1,5 @@
 """Which part of a test's cases a run tries, where their time goes to compilers. SEED chooses it, which run.sh takes from tests/seed, so that
-each case is tried in one of so many days; `ninja soak` tries all of them: with --all, or with CASES=all where a script takes names alone."""
+each case is tried in one of so many runs with other seeds; `ninja soak` tries all of them: with --all, or with CASES=all where a script takes names alone."""
 
 import os
 import sys
@@ -9,24 +9,24 @@ SEED = int(os.environ.get("SEED", 1))
 ALL = "--all" in sys.argv or os.environ.get("CASES") == "all"
 
 
-def todays(cases, days, seed=SEED):
-    """Every days-th case; at least one. What takes turns within a case whose turn is every N days goes by SEED // N."""
+def in_turn(cases, turns, seed=SEED):
+    """Every turns-th case; at least one. What takes turns within a case that has one of N turns goes by SEED // N."""
     cases = list(cases)
-    return cases if ALL else cases[seed % days :: days] or [cases[seed % len(cases)]]
+    return cases if ALL else cases[seed % turns :: turns] or [cases[seed % len(cases)]]
 
 
-def is_todays(number, days, seed=SEED):
-    """Whether todays() has the case of this number among as many as `days` or more."""
-    return ALL or number % days == seed % days
+def is_in_turn(number, turns, seed=SEED):
+    """Whether in_turn() has the case of this number among as many as `turns` or more."""
+    return ALL or number % turns == seed % turns
 
 
-def rotating(days, always=()):
-    """A module's load_tests: every days-th test, and all of the classes named in `always`, which take no time."""
+def rotating(turns, always=()):
+    """A module's load_tests: every turns-th test, and all of the classes named in `always`, which take no time."""
     def load_tests(_loader, suite, _pattern):
         tests = [test for case in suite for test in case]
         quick = [test for test in tests if type(test).__name__ in always]
         slow = [test for test in tests if test not in quick]
-        mine = todays(slow, days)
+        mine = in_turn(slow, turns)
         print(f"{len(mine)} of {len(slow)} tests: SEED={SEED}", flush=True)
         return unittest.TestSuite(mine + quick)
 

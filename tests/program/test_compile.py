@@ -1,7 +1,7 @@
 """Every emitted program of the matrix: no warning under gcc and clang, no function that nothing calls, no finding of the
 sanitizers, and as clang-format would have written it. Of the cases in addition to BOTH, every second one goes through each
 compiler, every eighth one through the sanitizers and every sixteenth through each optimizer, and of those of BOTH every fourth
-one goes through all: which, SEED says, so that all of them do in some days (rotation.py). TAP. `test_compile.py [--all]
+one goes through all: which, SEED says, so that all of them do in some runs (rotation.py). TAP. `test_compile.py [--all]
 [CASE...]`; --all, as `ninja soak` has it: every case as those of BOTH."""
 # long
 
@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from compilers import COMPILERS, compiles, formatted, report, unused
 from harness import GENERATOR
 from matrix import CASES, library_flags
-from rotation import ALL, SEED, is_todays
+from rotation import ALL, SEED, is_in_turn
 
 # Without optimization: the compiler takes away nothing that a sanitizer would see, and clang takes a tenth of the time.
 # It says of each loop that it does not vectorize that it does not.
@@ -43,12 +43,12 @@ def check(case, folder):
         return
     text = (folder / "program.c").read_text()
     number = CASES.index(case)
-    both = ALL or (case.name in BOTH and is_todays(sorted(BOTH).index(case.name), 4))
+    both = ALL or (case.name in BOTH and is_in_turn(sorted(BOTH).index(case.name), 4))
     yield from compiles(text, number, both)
     yield from formatted(text)
     yield from unused(text)
     for name, compiler in COMPILERS.items():
-        if compiler is not None and (both or is_todays(number, 8) and (name == "clang" or COMPILERS["clang"] is None)):
+        if compiler is not None and (both or is_in_turn(number, 8) and (name == "clang" or COMPILERS["clang"] is None)):
             yield f"is clean under {name}'s sanitizers", sanitize(compiler, case, folder)
 
 

@@ -1,5 +1,5 @@
 """What memory saves changes no number: a program with activation checkpointing has the losses and the weights, bit for
-bit, of the one without, dropout included. Half of the ways to recompute a day, as SEED says (tests/program/rotation.py)."""
+bit, of the one without, dropout included. Half of the ways to recompute a run, as SEED says (tests/program/rotation.py)."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from harness import FAST, GENERATOR, MODELS, Trainer, relative, save_file
 from matrix import library_flags
-from rotation import todays
+from rotation import in_turn
 from test_figures import peak
 
 GPT = {"n_layer": 5, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7, "dropout": 0.1}
@@ -153,7 +153,7 @@ class Lending(unittest.TestCase):
 class Checkpointing(unittest.TestCase):
     def check(self, name, ways, cflags=FAST, **groups):
         losses, weights, plain = train(name, {}, cflags, **groups)
-        for memory in todays(ways, 2):
+        for memory in in_turn(ways, 2):
             with self.subTest(model=name, **memory):
                 again, others, plan = train(name, memory, cflags, **groups)
                 self.assertEqual(again, losses)

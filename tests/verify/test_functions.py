@@ -2,7 +2,7 @@
 
 test_gradients --print SEED draws arguments for every function; here the same calls are compiled over gen/verify.
 usage: test_functions.py [--seed N] [--program PATH] [--all]
-Of a day two of the six shapes of each function; with --all, as in `ninja soak`, all of them.
+In a run: two of the six shapes of each function; with --all, as in `ninja soak`, all of them.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """`accel-gen verify` on trainers whose arithmetic was edited: each differs. Unedited ones do not.
 
 usage: test_sabotage.py [--all] [KIND...]
-Of a day the unedited trainers and half of the edits; with --all, as in `ninja soak`, all of them. --table: a line for
+In a run: the unedited trainers and half of the edits; with --all, as in `ninja soak`, all of them. --table: a line for
 each with what differed.
 """
 

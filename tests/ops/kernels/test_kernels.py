@@ -3,7 +3,7 @@ for speed and without, for AVX2, with one thread and three, and under the saniti
 as it likes, gives the same bits with one thread and three as a deterministic program has it, else run after run. `test_kernels.py [--how HOW] [--all]
 [--seed N] [--rounds N] [KIND ...]`; without --how: all but plain and sse2, and AVX2 where the processor has more. A kernel is long in the compiler, so that gcc with
 the flags for speed takes every sixth case, and each other way every twelfth one, not the same as the others; clang and AVX2 take half of
-the kinds a day, and the sanitizers the other half; which, the seed says (tests/program/rotation.py). With --all, as `ninja soak` has it, every one."""
+the kinds a run, and the sanitizers the other half; which, the seed says (tests/program/rotation.py). With --all, as `ninja soak` has it, every one."""
 # long
 
 import argparse
@@ -17,7 +17,7 @@ import numpy as np
 
 import cases
 import kernels as kit
-from rotation import todays  # tests/program
+from rotation import in_turn  # tests/program
 
 SANITIZED = ["-O1", "-march=native", "-ffp-contract=fast", *kit.SANITIZERS]
 HOW = {
@@ -60,11 +60,11 @@ def main():
             failed |= sanitized(arguments_of(options, how, seed)) != 0
         else:
             first, step = SHARES.get(how, (0, 2))
-            turn, days = TURNS.get(how, (0, 1))
-            for kind in options.kinds or todays([kind for kind in cases.KINDS if how in cases.ways_of(kind, HOW)], days, turn + seed):
+            turn, turns = TURNS.get(how, (0, 1))
+            for kind in options.kinds or in_turn([kind for kind in cases.KINDS if how in cases.ways_of(kind, HOW)], turns, turn + seed):
                 rng = np.random.default_rng(seed)
                 chosen = list(cases.fixed(kind)) + [cases.fuzzed(kind, rng) for _ in range(options.rounds)]
-                failed |= not check(how, compiler, tuple(flags), kind, todays(chosen, step, first + seed // days), rng)
+                failed |= not check(how, compiler, tuple(flags), kind, in_turn(chosen, step, first + seed // turns), rng)
     return 1 if failed else 0
 
 
