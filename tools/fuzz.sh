@@ -57,7 +57,7 @@ for folder in $(runtime_folders); do compile "$folder" "$out/lib/runtime/${folde
 rm -f "$out/lib/runtime.a"
 ar rcs "$out/lib/runtime.a" "$out"/lib/runtime/*/*.o
 compile runtime/tcp "$out/lib/tcp.a"
-for folder in $(generator_folders); do compile "$folder" "$out/lib/$(echo "$folder" | tr / -).a" @build/config/libclang.cflags; done
+for folder in $(generator_folders); do compile "$folder" "$out/lib/$(echo "$folder" | tr / -).a" -Iinclude @build/config/libclang.cflags; done
 mkdir -p "$out/generated"
 cp build/gen/op_table.c build/gen/embedded.c "$out/generated"
 compile "$out/generated" "$out/lib/gen-generated.a"
