@@ -261,6 +261,7 @@ struct interp {
   bool has_unknown_write;         /* memory may have been written that is not tracked */
   const struct syntax *untracked; /* on the step path, the first access to what is not known; NULL: none */
   bool is_launched;               /* this is in the loops of a launch */
+  int halvings;                   /* the loops of a launch of which a half is followed */
   int first_symbol;               /* of this launch */
   int64_t budget;                 /* visits that are left */
   int64_t steps;                  /* statements that were followed, so that every interpretation ends */

@@ -128,6 +128,15 @@ static bool keep_steps(const struct iteration_space *space, struct value *value)
   return value->low <= value->high;
 }
 
+/* Of the failures from there on, keeps those of writes that leave out places: halves of a range tell nothing of them.
+ */
+static int keep_places(struct interp *interp, int from) {
+  int kept = from;
+  for (int i = from; i < interp->failures.count; i++)
+    if (interp->failures.items[i].kind == FAILURE_PARTIAL) interp->failures.items[kept++] = interp->failures.items[i];
+  return kept;
+}
+
 /* Runs the body for iterations first .. first + count - 1 at once; in halves where that proves too little and `halves`
  * allows it. */
 static void run_iterations(struct interp *interp, const struct iteration_space *space, int64_t first, int64_t count,
@@ -176,12 +185,15 @@ static void run_iterations(struct interp *interp, const struct iteration_space *
     interp_forget_assumed(interp, space->note, before, objects);
   interp_drop(interp, before);
   if (!again) return;
+  if (interp->is_launched) failures = keep_places(interp, failures);
   interp->failures.count = failures;
   interp->pending.count = pending;
   interp->rehearsals++;
+  interp->halvings += interp->is_launched;
   run_iterations(interp, space, first, count / 2, true);
   int found = interp->failures.count;
   run_iterations(interp, space, first + count / 2, count - count / 2, found == failures);
+  interp->halvings -= interp->is_launched;
   interp->rehearsals--;
   if (found > failures) interp->failures.count = found; /* one iteration that fails is enough */
 }

@@ -79,9 +79,10 @@ static void store_integers(struct interp *interp, struct value at, int64_t size)
   stored->written = ranges_add(interp->memory, stored->written, at.low, at.high + size);
 }
 
-/* A write of a kernel whose threads are too few for the places that its index goes through. */
+/* A write of a kernel whose threads are too few for the places that its index goes through; parts of them always are.
+ */
 static void check_places(struct interp *interp, struct value at, const struct syntax *node) {
-  const int64_t missing = interp_places_left_out(interp, at.form);
+  const int64_t missing = interp->halvings == 0 ? interp_places_left_out(interp, at.form) : 0;
   if (missing > 0)
     interp_fail(interp, FAILURE_PARTIAL, VERDICT_BROKEN, node, 0,
                 "'%s' leaves out %lld of the places that its index goes through", interp_spell(interp, node),
