@@ -67,6 +67,42 @@ static void add_step(struct text *text, const struct program *program) {
               100.0 * program->figures.matmul_flops_per_step / program->figures.flops_per_step);
 }
 
+/* Whether two arrays are of one state: its values, or the scales of its codes. */
+static bool is_of(const struct state *one, const struct state *other) {
+  static const char scales[] = "_absmax";
+  const char *end = strstr(one->name, scales), *ends = strstr(other->name, scales);
+  const size_t length = end != NULL ? (size_t)(end - one->name) : strlen(one->name);
+  return length == (ends != NULL ? (size_t)(ends - other->name) : strlen(other->name)) &&
+         strncmp(one->name, other->name, length) == 0;
+}
+
+/* What the host keeps of one state, from its first array on; 0: this is not the first. A state of 8 bits has codes,
+ * their scales and the floats of what has no codes. */
+static int64_t host_bytes(const struct program *program, int first) {
+  const struct state *states = program->states.items;
+  int64_t bytes = 0;
+  for (int i = 0; i < program->states.count; i++) {
+    if (!states[i].on_host || !is_of(&states[i], &states[first])) continue;
+    if (i < first) return 0;
+    bytes += state_bytes(&states[i]);
+  }
+  return bytes;
+}
+
+static void add_host(struct text *text, const struct program *program) {
+  if (program->figures.bytes.host == 0) return;
+  text_printf(text, "host      %.1f MiB, pinned", mebibytes(program->figures.bytes.host));
+  const char *between = ": ";
+  for (int i = 0; i < program->states.count; i++) {
+    const struct state *state = &program->states.items[i];
+    const int64_t bytes = host_bytes(program, i);
+    if (bytes == 0) continue;
+    text_printf(text, "%s%s %.1f", between, *state->name != '\0' ? state->name : "weights", mebibytes(bytes));
+    between = ", ";
+  }
+  text_puts(text, "\n");
+}
+
 static void add_memory(struct text *text, const struct program *program) {
   text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->figures.bytes.total),
               mebibytes(program->figures.bytes.weights));
@@ -82,17 +118,7 @@ static void add_memory(struct text *text, const struct program *program) {
   if (aliased_bytes(program) > 0)
     text_printf(text, "aliased   %.1f MiB more of activations, in memory of gradients that are not written yet\n",
                 mebibytes(aliased_bytes(program)));
-  if (program->figures.bytes.host == 0) return;
-  text_printf(text, "host      %.1f MiB, pinned", mebibytes(program->figures.bytes.host));
-  const char *between = ": ";
-  for (int i = 0; i < program->states.count; i++) {
-    const struct state *state = &program->states.items[i];
-    if (!state->on_host) continue;
-    text_printf(text, "%s%s %.1f", between, *state->name != '\0' ? state->name : "weights",
-                mebibytes(state_bytes(state)));
-    between = ", ";
-  }
-  text_puts(text, "\n");
+  add_host(text, program);
 }
 
 /* An evaluation of other batches than those of training. */
