@@ -289,7 +289,7 @@ int compile_to_text(struct compilation *compilation, struct origins *origins, co
   if (compilation->templates == NULL)
     compilation->templates = templates_open(compilation->arena, compilation->options->templates);
   const struct options *options = compilation->options;
-  const bool is_whole = options->n_overrides == compilation->n_tried; /* the job's file is all of the job */
+  const bool is_whole = options->n_overrides + compilation->n_more == 0; /* the job's file is all of the job */
   const char *config, *reason;
   make_config(compilation, &config, &reason);
   const struct emit_options emit = {.templates = compilation->templates,

@@ -13,7 +13,7 @@ struct tuning;
 
 struct compilation {
   const struct options *options;
-  int n_tried; /* how many of the options' overrides, the last ones, the command line did not give */
+  int n_more; /* keys set besides the overrides, by the command line; negative: so many overrides are not of it */
   struct arena *arena;
   struct diagnostics diags;
   enum program_kind kind;
