@@ -248,6 +248,10 @@ static bool close_job(struct compilation *compilation, const struct planner *pla
   return read_job(compilation, overrides, count + found);
 }
 
+const char *compilation_job_file(const struct options *options) {
+  return options->n_overrides == 0 ? name_in_folder(options->argument) : NULL;
+}
+
 int compile_to_job(struct compilation *compilation) {
   if (!read_job(compilation, compilation->options->overrides, compilation->options->n_overrides)) return STATUS_BAD_JOB;
   struct planner planner = {read_graph, compilation, compilation->kind, compilation->tuning};
@@ -288,13 +292,11 @@ int compile_to_text(struct compilation *compilation, struct origins *origins, co
   if (status != STATUS_OK) return status;
   if (compilation->templates == NULL)
     compilation->templates = templates_open(compilation->arena, compilation->options->templates);
-  const struct options *options = compilation->options;
-  const bool is_whole = options->n_overrides + compilation->n_more == 0; /* the job's file is all of the job */
   const char *config, *reason;
   make_config(compilation, &config, &reason);
   const struct emit_options emit = {.templates = compilation->templates,
                                     .version = ACCEL_VERSION,
-                                    .job_file = is_whole ? name_in_folder(compilation->job->file) : NULL,
+                                    .job_file = compilation->job_file,
                                     .model = model_digest(compilation->model),
                                     .classes = model_classes(compilation->arena, compilation->model),
                                     .config = config,

@@ -13,10 +13,10 @@ struct tuning;
 
 struct compilation {
   const struct options *options;
-  int n_more; /* keys set besides the overrides, by the command line; negative: so many overrides are not of it */
   struct arena *arena;
   struct diagnostics diags;
   enum program_kind kind;
+  const char *job_file; /* which the program names as all of its job; NULL: the command line set other keys, too */
   const char *text; /* the job's text, where it is not to be read from options->argument, which names it all the same */
   struct job *job;
   struct tree *model;          /* set before: a model that was read before serves, and the job's hooks are good */
@@ -31,6 +31,9 @@ struct compilation {
   struct origins *second_origins; /* set before: filled with who wrote its lines; NULL: it is not requested */
   const char *dumped;             /* the IR after options->dump */
 };
+
+/* The name of the job's file where it is all of the job; NULL: the command line sets other keys, too. */
+const char *compilation_job_file(const struct options *options);
 
 /* Reads the job, and plans as often as it takes to find the numbers that it leaves open. A status; STATUS_OK leaves
  * compilation->job set. The caller has set options, arena, diags and kind. */

@@ -20,8 +20,10 @@ static bool is_pass(const char *name) {
 }
 
 int begin_compilation(struct compilation *compilation, const struct options *options) {
-  *compilation =
-      (struct compilation){.options = options, .arena = options->arena, .diags = diagnostics_in(options->arena)};
+  *compilation = (struct compilation){.options = options,
+                                      .job_file = compilation_job_file(options),
+                                      .arena = options->arena,
+                                      .diags = diagnostics_in(options->arena)};
   program_kind_find(options->program, &compilation->kind);
   if (options->dump == NULL || is_pass(options->dump)) return STATUS_OK;
   diag_error(&compilation->diags, (struct location){0}, "unknown pass '%s'", options->dump);

@@ -34,7 +34,7 @@ static bool program_with(const struct experiment *experiment, struct arena *aren
   changed.overrides[n] = set;
   changed.n_overrides = (int)n + 1;
   struct compilation again = {.options = &changed,
-                              .n_more = -1,
+                              .job_file = compilation->job_file,
                               .arena = arena,
                               .diags = diagnostics_in(arena),
                               .kind = compilation->kind,

@@ -37,7 +37,8 @@ bool diff_input_from_job(const struct options *options, const char *file, struct
   struct arena *arena = options->arena;
   struct options own = *options;
   own.argument = file;
-  struct compilation compilation = {.options = &own, .arena = arena, .diags = *diags};
+  struct compilation compilation = {
+      .options = &own, .job_file = compilation_job_file(&own), .arena = arena, .diags = *diags};
   program_kind_find(options->program, &compilation.kind);
   const char *text;
   int status = compile_to_text(&compilation, NULL, &text);

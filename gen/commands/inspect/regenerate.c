@@ -153,7 +153,7 @@ static void set_out(const struct regeneration *r, struct options *options, struc
     }
   }
   *compilation = (struct compilation){.options = options,
-                                      .n_more = r->job_is_same ? 0 : manifest->set.count,
+                                      .job_file = manifest->set.count == 0 ? name_in_folder(options->argument) : NULL,
                                       .arena = r->arena,
                                       .diags = diagnostics_in(r->arena),
                                       .text = r->job_is_same ? NULL : manifest->job.resolved};
