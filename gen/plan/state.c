@@ -148,8 +148,10 @@ static void add_element_state(struct program *program, const char *name, int num
   if (add_sliced(program, name, arena_printf(arena, "codes_%d", number), DTYPE_UINT8, coded, CODED))
     divide_some(program, RANGES_CODED);
   if (add_sliced(program, arena_printf(arena, "%s_absmax", name), arena_printf(arena, "scales_%d", number),
-                 DTYPE_FLOAT32, coded, BLOCKS))
+                 DTYPE_FLOAT32, coded, BLOCKS)) {
+    program->states.items[program->states.count - 1].scales_of = name;
     divide_some(program, RANGES_BLOCKS);
+  }
   if (add_sliced(program, name, moment, DTYPE_FLOAT32, parts, OTHERS)) divide_some(program, RANGES_OTHERS);
 }
 

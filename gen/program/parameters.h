@@ -114,16 +114,17 @@ struct state_slice {
   struct shape shape;
 };
 
-/* An array of the arena that outlives a step. Without slices it mirrors the weights: as many elements, and each
- * parameter's at the same offsets. */
 /* Which flat ranges an array of states has, that ranks divide: those with codes, and of these a number a block; those
  * without. */
 enum state_ranges { RANGES_ALL, RANGES_CODED, RANGES_BLOCKS, RANGES_OTHERS };
 
+/* An array of the arena that outlives a step. Without slices it mirrors the weights: as many elements, and each
+ * parameter's at the same offsets. */
 struct state {
-  const char *file;   /* of a checkpoint, without its ending: "model", "optimizer" */
-  const char *name;   /* as PyTorch calls it: "exp_avg"; "": the parameters themselves */
-  const char *member; /* of the arena */
+  const char *file;      /* of a checkpoint, without its ending: "model", "optimizer" */
+  const char *name;      /* as PyTorch calls it: "exp_avg"; "": the parameters themselves */
+  const char *member;    /* of the arena */
+  const char *scales_of; /* the name of the state of whose codes these are the scales; NULL: of none */
   enum dtype dtype;
   int64_t count; /* elements */
   int64_t whole; /* of all ranks' arrays together, as the weights lie, where each has a part; 0: each has all */

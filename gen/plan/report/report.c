@@ -67,13 +67,9 @@ static void add_step(struct text *text, const struct program *program) {
               100.0 * program->figures.matmul_flops_per_step / program->figures.flops_per_step);
 }
 
-/* Whether two arrays are of one state: its values, or the scales of its codes. */
-static bool is_of(const struct state *one, const struct state *other) {
-  static const char scales[] = "_absmax";
-  const char *end = strstr(one->name, scales), *ends = strstr(other->name, scales);
-  const size_t length = end != NULL ? (size_t)(end - one->name) : strlen(one->name);
-  return length == (ends != NULL ? (size_t)(ends - other->name) : strlen(other->name)) &&
-         strncmp(one->name, other->name, length) == 0;
+/* The name of the state to which an array belongs: with its values, or with the scales of its codes. */
+static const char *name_of(const struct state *state) {
+  return state->scales_of != NULL ? state->scales_of : state->name;
 }
 
 /* What the host keeps of one state, from its first array on; 0: this is not the first. A state of 8 bits has codes,
@@ -82,7 +78,7 @@ static int64_t host_bytes(const struct program *program, int first) {
   const struct state *states = program->states.items;
   int64_t bytes = 0;
   for (int i = 0; i < program->states.count; i++) {
-    if (!states[i].on_host || !is_of(&states[i], &states[first])) continue;
+    if (!states[i].on_host || strcmp(name_of(&states[i]), name_of(&states[first])) != 0) continue;
     if (i < first) return 0;
     bytes += state_bytes(&states[i]);
   }
