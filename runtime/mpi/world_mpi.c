@@ -112,7 +112,7 @@ void rt_user_gather(const void *own, void *all, size_t size, const char *what) {
   gather(rt_channel_user(), own, all, size, what);
 }
 
-/* In order, so that nothing but the channel tells them apart. */
+/* In order, so that only the channel distinguishes them. */
 void rt_world_bring(int from, const void *own, void *there, size_t size) {
   static const char what[] = "what rank 0 saves";
   if (world.rank == 0 && from == 0) memcpy(there, own, size);

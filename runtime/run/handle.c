@@ -73,8 +73,8 @@ double rt_units_per_step(const struct accel_run *run) {
   return tokens * (accumulation->with_epochs ? micro_batches : (double)accumulation->in_step);
 }
 
-/* Resident pages, of the host's memory; 0 where the system does not tell. getrusage would count those of the process
- * that started this one, too. */
+/* Resident pages, of the host's memory; 0 where the system does not report it. getrusage would count those of the
+ * process that started this one, too. */
 static double peak_mib(void) {
   static const char name[] = "\nVmHWM:";
   char text[4096];

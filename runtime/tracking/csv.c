@@ -118,7 +118,7 @@ static bool widened(const struct csv *csv, struct bytes *text, struct problem *p
   return !text->failed || rt_problem(problem, "%s: no memory for its rows", csv->journal.path);
 }
 
-/* Replaces the file by a wider one; what waits goes on waiting. */
+/* Replaces the file by a wider one; what waits is kept. */
 static bool widen(struct csv *csv, struct problem *problem) {
   struct bytes text = {0};
   struct journal wider, *journal = &csv->journal;

@@ -84,7 +84,7 @@ static bool write_experiment(const struct mlflow *mlflow, const struct tracked *
   return rt_replace_in(folder, "meta.yaml", &meta, problem);
 }
 
-/* end: seconds since 1970; 0: the run goes on. */
+/* end: seconds since 1970; 0: the run has not ended. */
 static void describe(struct mlflow *mlflow, enum status status, double end) {
   struct bytes *meta = &mlflow->meta;
   meta->count = 0;

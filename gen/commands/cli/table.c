@@ -225,7 +225,7 @@ const struct command command_table[] = {
      .about =
          "Reads the project folder of a run, again whenever it was written to: how far it is, its loss as a curve, "
          "evaluations, learning rate, norm, throughput, memory, and the time to its end. q ends it, and the run "
-         "goes on. Where standard output is no terminal, it prints what there is and ends.",
+         "continues. Where standard output is no terminal, it prints what there is and ends.",
      .page = "runtime.md#watching-a-run",
      .forms = {{"watch RUN", "show a run in the terminal as it goes"}},
      .needed = {"the folder of a run"},

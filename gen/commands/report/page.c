@@ -29,7 +29,7 @@ static bool is_twice(const struct report_run *runs, int count) {
   return false;
 }
 
-/* As many parts of the paths as it takes to tell the runs apart. */
+/* As many parts of the paths as distinguish the runs. */
 static void name_runs(struct arena *arena, struct report_run *runs, int count) {
   enum { MOST = 20 };
   for (int parts = 1; parts == 1 || (parts < MOST && is_twice(runs, count)); parts++)

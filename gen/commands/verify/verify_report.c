@@ -56,11 +56,11 @@ static void write_accumulation(const struct verification *verify, struct text *t
 static void write_limits(const struct verification *verify, struct text *text) {
   struct text steps = text_in(text->arena);
   for (int i = 0; i < verify->n_steps; i++) text_printf(&steps, "%s%" PRId64, i > 0 ? ", " : "", verify->steps[i]);
-  text_printf(text, "run from step %s; what other steps do is not told\n", text_string(&steps));
+  text_printf(text, "run from step %s; what other steps do is not known\n", text_string(&steps));
   if (verify->tokens > 0 && verify->tokens_seen < verify->tokens)
     text_printf(text,
                 "%" PRId64 " of %" PRId64 " tokens of the vocabulary were in the data; what is done to the others is "
-                "not told\n",
+                "not known\n",
                 verify->tokens_seen, verify->tokens);
   else if (verify->tokens > 0)
     text_printf(text, "all %" PRId64 " tokens of the vocabulary were in the data\n", verify->tokens);

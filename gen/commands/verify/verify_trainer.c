@@ -116,17 +116,17 @@ static bool write_start(struct verification *verify, const char *folder) {
 }
 
 /* In the child: no network where the system allows that, no core file, no run without end. */
-static void isolate(int told) {
+static void isolate(int report) {
   const char isolated = (char)(unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0);
-  if (write(told, &isolated, 1) != 1) _exit(3);
+  if (write(report, &isolated, 1) != 1) _exit(3);
   setrlimit(RLIMIT_CORE, &(const struct rlimit){0, 0});
   setrlimit(RLIMIT_CPU, &(const struct rlimit){3600, 3600});
 }
 
-static void become(const struct verification *verify, const char *folder, int told) {
+static void become(const struct verification *verify, const char *folder, int report) {
   const int log = chdir(folder) == 0 ? open("log", O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
   if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) _exit(3);
-  isolate(told);
+  isolate(report);
   const char *trainer = arena_printf(verify->arena, "%s/trainer", verify->folder);
   execl(trainer, trainer, "--quiet", (char *)NULL);
   _exit(3);
@@ -145,21 +145,21 @@ static void set_number(const struct verification *verify, const char *name, int6
 
 bool verify_run(struct verification *verify, int64_t first, int64_t steps, const char **folder) {
   const struct job *job = verify->job;
-  int told[2], status = 0;
+  int report[2], status = 0;
   *folder = arena_printf(verify->arena, "%s/from_%lld", verify->folder, (long long)first);
   if (mkdir(*folder, 0777) != 0 || !write_start(verify, *folder))
     return verify_unknown(verify, "the folder %s cannot be written", *folder);
   set_number(verify, "VERIFY_FIRST", first);
   set_number(verify, "VERIFY_STEPS", steps);
   set_number(verify, "VERIFY_SAMPLES", (3 * job->accumulation.num_steps + 1) * (int64_t)job->data.batch_size);
-  if (pipe(told) != 0) return verify_unknown(verify, "there is no pipe: %s", strerror(errno));
+  if (pipe(report) != 0) return verify_unknown(verify, "there is no pipe: %s", strerror(errno));
   fflush(NULL);
   const pid_t child = fork();
-  if (child == 0) become(verify, *folder, told[1]);
-  close(told[1]);
+  if (child == 0) become(verify, *folder, report[1]);
+  close(report[1]);
   char isolated = 0;
-  if (read(told[0], &isolated, 1) == 1) verify->isolated = isolated != 0;
-  close(told[0]);
+  if (read(report[0], &isolated, 1) == 1) verify->isolated = isolated != 0;
+  close(report[0]);
   while (child > 0 && waitpid(child, &status, 0) != child)
     if (errno != EINTR) break;
   if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
