@@ -202,8 +202,11 @@ static struct spec_node *tracker_of(const struct conversion *c, const struct spe
   return NULL;
 }
 
+/* A list of tools, or one; "trackers wandb": whether this one is used. */
 static enum import_state as_trackers(struct conversion *c) {
-  const struct spec_node *value = c->row->value;
+  const char *tool_of_switch = argument_of(c);
+  const bool is_switch = *tool_of_switch != '\0' && !node_is_off(c->row->value);
+  const struct spec_node *value = is_switch ? node_of(c, tool_of_switch) : c->row->value;
   struct spec_entry single = {.value = (struct spec_node *)value};
   const bool is_list = value->kind == SPEC_LIST;
   const struct spec_entry *entries = is_list ? value->entries : &single;
@@ -242,6 +245,15 @@ static enum import_state as_unless_off(struct conversion *c) {
   if (node_is_off(value) || (node_is_number(value) && value->real <= 0)) return end_as(c, IMPORT_NEEDLESS, "it is off");
   if (c->name->state == NAME_ABSENT) return end_as(c, IMPORT_REFUSED, row_sentence(c, c->name));
   return take_value(c, c->name->at[0], schema_find(c->import->schema, c->name->at[0]));
+}
+
+/* "tracked report_to": for the tools that the key next to it names. */
+static enum import_state as_tracked(struct conversion *c) {
+  const char *key = argument_of(c);
+  const struct spec_node *tools = sibling_of(c, key);
+  if (tools == NULL || node_is_off(tools))
+    return end_as(c, IMPORT_NEEDLESS, arena_printf(c->import->arena, "%s names no tool", key));
+  return as_unless_off(c);
 }
 
 static enum import_state as_unless_one(struct conversion *c) {
@@ -337,6 +349,7 @@ static const struct {
     {"ranks", as_ranks},
     {"resume", as_resume},
     {"strategy", as_strategy},
+    {"tracked", as_tracked},
     {"trackers", as_trackers},
     {"train_batch", as_train_batch},
     {"unless_off", as_unless_off},

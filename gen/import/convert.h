@@ -24,7 +24,9 @@
  *   ranks           the number of all processes, of which there are as many on each machine
  *   resume          true is auto
  *   strategy        no, steps or epoch: when something happens, whose number of steps is another key
+ *   tracked KEY     a value that says nothing where KEY next to it names no tool
  *   trackers        a tool of tracking.log_with, or a list of them; those that it does not have are refused
+ *   trackers TOOL   whether this tool is used
  *   train_batch     the samples of a step, which the other two sizes divide
  *   unless_off      a value that says nothing where it is no, none, false, 0 or negative
  *   unless_one      the same where it is 1

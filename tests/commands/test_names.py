@@ -168,7 +168,7 @@ def jobs():
     """An unknown key or value in a job gets the sentence of the table at its position."""
     job = TREE / "examples" / "jobs" / "tiny.yaml"
     for setting, words in {
-        "wandb=1": "'wandb' is not here: no tool is called",
+        "wandb=1": "'wandb' is tracking.log_with here",
         "parallelism.cp_size=2": "'cp_size' is parallelism.cp here",
         "precision.opt_level=O1": "'opt_level' is not here: it is of fp8",
         "optimizer.name=prodigy": "'prodigy' is not supported",

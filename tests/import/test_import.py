@@ -169,6 +169,13 @@ def kinds():
             {"data.train.path": "data/shakespeare/train.bin", "accumulation.num_steps": "40", "model.config.n_embd": "384", "optimizer.betas": "[0.9, 0.95]",
              "optimizer.lr": "0.0006"},
             {"wandb_run_name": "refused", "decay_lr": "needless", "min_lr": "needless"})
+    compare("a configuration of nanoGPT that logs", [write("logs.py", "wandb_log = True\nwandb_project = 'owt'\nwandb_run_name = 'first'\n")],
+            {"tracking.log_with": "[wandb]", "tracking.project": "owt", "tracking.run_name": "first"}, {})
+    named = {"report_to": ["wandb", "mlflow"], "run_name": "first", "project": "owt", "logging_dir": "logs"}
+    compare("arguments of transformers' Trainer with tools", [write("tools.json", TRAINER | named)],
+            {"tracking.log_with": "[wandb, mlflow]", "tracking.project": "owt", "tracking.run_name": "first", "tracking.logging_dir": "logs"}, {})
+    compare("names for tools that are not used", [write("no_tools.json", TRAINER | named | {"report_to": "none"})], {},
+            {"report_to": "needless", "run_name": "needless", "project": "needless", "logging_dir": "needless"})
     compare("arguments of LLaMA-Factory", [write("factory.yaml", LLAMA_FACTORY)],
             {"model.weights": '"./weights"', "model.lora.rank": "8", "model.lora.alpha": "16", "model.lora.targets": "[c_attn, c_proj]", "data.sequence_length": "32",
              "training.steps": "100", "schedule.name": "cosine"},
