@@ -43,3 +43,10 @@ double rt_process_start(void) {
   /* A container may see another clock than its host's: believe nothing out of reason. */
   return start <= now && start > now - 60 ? start : now;
 }
+
+void rt_date_text(char text[RT_DATE_BYTES]) {
+  const time_t now = time(NULL);
+  struct tm calendar;
+  gmtime_r(&now, &calendar);
+  strftime(text, RT_DATE_BYTES, "%Y-%m-%d %H:%M:%S UTC", &calendar);
+}

@@ -2,6 +2,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/digits.h"
+#include "runtime/base/terminal.h"
 #include "runtime/process/world.h"
 #include "runtime/run/run.h"
 
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 /* Of the lines at the end, below which their second column is. */
 enum { LABEL = 10 };
@@ -25,6 +28,11 @@ static void print_json(json_t *line) {
   json_decref(line);
 }
 
+/* Whether lines go to a file or a pipe, where they may be read long after they were written. */
+static bool is_read_later(void) {
+  return rt_terminal_columns(STDOUT_FILENO) == 0;
+}
+
 /* ---- The first lines ---- */
 
 static void begin_json(const struct accel_run *run) {
@@ -33,8 +41,19 @@ static void begin_json(const struct accel_run *run) {
       json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:s}", "model", program->name, "summary", program->summary, "job",
                 program->job_digest, "ranks", rt_world()->ranks, "first_step", (json_int_t)run->first_step, "steps",
                 (json_int_t)run->cadences.steps, "project_dir", run->project_dir);
+  char date[RT_DATE_BYTES];
+  rt_date_text(date);
+  json_object_set_new(line, "date", json_string(date));
   if (run->resumption.continues) json_object_set_new(line, "resumes_from", json_string(run->resumption.folder));
   print_json(line);
+}
+
+static void print_start(const struct log *log) {
+  char date[RT_DATE_BYTES];
+  struct utsname machine;
+  rt_date_text(date);
+  const bool is_named = uname(&machine) == 0;
+  rt_log_text(log, 2, "starts at %s%s%s", date, is_named ? " on " : "", is_named ? machine.nodename : "");
 }
 
 void rt_signpost_begin(const struct accel_run *run) {
@@ -49,14 +68,17 @@ void rt_signpost_begin(const struct accel_run *run) {
               ranks > 1 ? "s" : "", omp_get_max_threads(), program->job_digest, (double)planned / (1 << 20));
   if (run->bound[0] != '\0') rt_log_text(log, 2, "%s", run->bound);
   rt_log_text(log, 2, "%s", data);
+  if (is_read_later()) print_start(log);
   rt_log_text(log, 2, "writes to %s; accel-gen watch %s shows the run", run->project_dir, run->project_dir);
 }
 
 /* ---- The last lines ---- */
 
 static void end_json(const struct accel_run *run, enum run_end end) {
-  json_t *line = json_pack("{s:s, s:I}", "end", end == RUN_FINISHED ? "finished" : "interrupted", "step",
-                           (json_int_t)run->cadences.steps);
+  char date[RT_DATE_BYTES];
+  rt_date_text(date);
+  json_t *line = json_pack("{s:s, s:I, s:s}", "end", end == RUN_FINISHED ? "finished" : "interrupted", "step",
+                           (json_int_t)run->cadences.steps, "date", date);
   if (run->model.is_left) json_object_set_new(line, "weights", json_string(run->model.path));
   if (run->saves.saver.path[0] != '\0') json_object_set_new(line, "checkpoint", json_string(run->saves.saver.path));
   print_json(line);
@@ -125,15 +147,16 @@ static void print_share(const struct accel_run *run) {
 
 void rt_signpost_end(const struct accel_run *run, enum run_end end) {
   const struct log *log = &run->reports.log;
-  char time[32], steps[32];
+  char time[32], steps[32], date[RT_DATE_BYTES];
   if (log->form == LOG_JSON) end_json(run, end);
   rt_duration(time, sizeof time, rt_now() - run->reports.watch->process_start);
   rt_digits(steps, sizeof steps, run->cadences.steps - run->first_step);
-  rt_log_text(log, LABEL, "%s  %s step%s in %s; %s has metrics.jsonl%s%s%s",
+  rt_date_text(date);
+  rt_log_text(log, LABEL, "%s  %s step%s in %s%s%s; %s has metrics.jsonl%s%s%s",
               end == RUN_FINISHED ? "finished" : "ended   ", steps,
-              run->cadences.steps - run->first_step == 1 ? "" : "s", time, run->project_dir,
-              run->saves.saver.path[0] != '\0' ? ", checkpoints" : "", run->model.is_left ? " and " : "",
-              run->model.is_left ? strrchr(run->model.path, '/') + 1 : "");
+              run->cadences.steps - run->first_step == 1 ? "" : "s", time, is_read_later() ? ", at " : "",
+              is_read_later() ? date : "", run->project_dir, run->saves.saver.path[0] != '\0' ? ", checkpoints" : "",
+              run->model.is_left ? " and " : "", run->model.is_left ? strrchr(run->model.path, '/') + 1 : "");
   if (run->model.is_left) print_use(run);
   print_resume(run, end);
   rt_log_text(log, LABEL, "report    accel-gen report %s -o report.html", run->project_dir);

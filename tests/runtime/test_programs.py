@@ -1,6 +1,7 @@
 """A trainer and a generator as a person meets them: flags, lines, files, errors."""
 
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -23,7 +24,10 @@ class Training(support.Folder):
             lines[0], r"^fake 1 layer, 304 parameters, float32, 1 rank x \d+ threads, job 012345, plan 0.0 MiB$"
         )
         self.assertEqual(lines[1], "corpus.txt: 20,000 tokens, 561 sequences to train on, 62 to evaluate")
-        self.assertEqual(lines[2], "writes to runs/fake; accel-gen watch runs/fake shows the run")
+        date = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+        self.assertRegex(lines[2], rf"^starts at {date} on {re.escape(os.uname().nodename)}$")
+        self.assertEqual(lines.pop(3), "writes to runs/fake; accel-gen watch runs/fake shows the run")
+        self.assertRegex(lines[9], rf"^finished  20 steps in \d+ s, at {date}; runs/fake has metrics.jsonl and model.safetensors$")
         self.assertEqual(lines[3].split(), ["step", "loss", "eval", "lr", "norm", "tok/s", "ms", "left"])
         self.assertEqual([line.split()[0] for line in lines[4:8]], ["5", "10", "15", "20"])
         self.assertEqual(lines[8].split(), ["20", "saved", "runs/fake/model.safetensors"])
