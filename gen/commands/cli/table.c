@@ -513,7 +513,7 @@ const struct option option_table[] = {
     {"-v", "--verbose", .commands = " audit ", MEMBER(verbose), .summary = "print all evidence"},
     {"-v", "--verbose", .commands = " explain ", MEMBER(verbose), .summary = "list all keys of a line"},
     {"-v", "--verbose", .commands = " diff ", MEMBER(verbose), .summary = "show functions that only one side has"},
-    {"-q", "--quiet", .commands = " init build tune data checkpoint export ", MEMBER(quiet),
+    {"-q", "--quiet", .commands = " init build tune data checkpoint export test ", MEMBER(quiet),
      .summary = "print warnings and errors alone, and show no progress"},
     {"--color", NULL, "WHEN", .choices = " auto always never ", MEMBER(color), .commands = " * ",
      .summary = "colours in messages; auto (default): on a terminal, unless NO_COLOR is set"},

@@ -21,16 +21,17 @@ enum { STEPS = 6, SAVED = 3 }; /* as share/test/job.yaml has them */
 
 /* ---- The report ---- */
 
-/* A check, as a line. Whether it passed; where it did not, the log of the last command follows. After a signal there is
- * nothing to say. */
+/* A check, as a line; a quiet test prints those that failed. Whether it passed; where it did not, the log of the last
+ * command follows. After a signal there is nothing to say. */
 static bool report(struct trial *trial, const char *name, bool good, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 static bool report(struct trial *trial, const char *name, bool good, const char *format, ...) {
   va_list args;
   if (trial_signal() != 0) return false;
   va_start(args, format);
-  rt_print(stdout, "  %-12s %-7s %s\n", name, good ? "ok" : "FAILED", arena_vprintf(trial->arena, format, args));
+  const char *text = arena_vprintf(trial->arena, format, args);
   va_end(args);
+  if (!good || !trial->options->quiet) rt_print(stdout, "  %-12s %-7s %s\n", name, good ? "ok" : "FAILED", text);
   if (good)
     trial->passed++;
   else
@@ -222,14 +223,16 @@ static const char *own_path(struct arena *arena) {
 
 static int run_in_folder(struct trial *trial) {
   time_t begin = time(NULL);
-  rt_print(stdout, "accel-gen test: %d rank%s on %d machine%s, %s\n", trial->ranks, trial->ranks == 1 ? "" : "s",
-           trial->nodes, trial->nodes == 1 ? "" : "s", trial->gpu ? "cuda" : "cpu");
+  const bool is_quiet = trial->options->quiet;
+  if (!is_quiet)
+    rt_print(stdout, "accel-gen test: %d rank%s on %d machine%s, %s\n", trial->ranks, trial->ranks == 1 ? "" : "s",
+             trial->nodes, trial->nodes == 1 ? "" : "s", trial->gpu ? "cuda" : "cpu");
   if (!trial_write(trial)) return STATUS_CANNOT;
   run_all(trial);
   if (trial_signal() != 0) return 128 + trial_signal();
-  if (trial->failed == 0)
+  if (trial->failed == 0 && !is_quiet)
     rt_print(stdout, "all %d checks passed in %ld s\n", trial->passed, (long)(time(NULL) - begin));
-  else
+  else if (trial->failed > 0)
     rt_print(stdout, "%d of %d checks failed; `accel-gen env` prints what the machine has\n", trial->failed,
              trial->failed + trial->passed);
   return trial->failed == 0 ? STATUS_OK : STATUS_CANNOT;

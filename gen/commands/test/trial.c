@@ -96,12 +96,12 @@ static void become(const char *log, const struct words *words) {
 
 /* Waits for it; on a terminal with a line that shows how long it takes. A signal that came is handed on. False: there
  * is nothing to wait for. */
-static bool wait_for(pid_t child, const char *name, int *status) {
+static bool wait_for(const struct trial *trial, pid_t child, const char *name, int *status) {
   static const struct timespec pace = {.tv_nsec = 100000000};
   static const double patience = 1; /* seconds that are no long work yet */
   char what[64], time[32];
   int handed = 0;
-  struct progress progress = rt_progress_begin(stdout, name, 0, 0);
+  struct progress progress = rt_progress_begin(trial->options->quiet ? NULL : stdout, name, 0, 0);
   for (pid_t ended = 0; ended != child;) {
     ended = waitpid(child, status, progress.out != NULL ? WNOHANG : 0);
     if (ended < 0 && errno != EINTR) return false;
@@ -125,7 +125,8 @@ bool trial_run(struct trial *trial, const char *name, const struct words *words)
   pid_t child = fork();
   if (child == 0) become(trial->log, words);
   int status = 0;
-  return child > 0 && wait_for(child, name, &status) && WIFEXITED(status) && WEXITSTATUS(status) == 0 && asked == 0;
+  return child > 0 && wait_for(trial, child, name, &status) && WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
+         asked == 0;
 }
 
 /* ---- What they leave ---- */
