@@ -53,6 +53,10 @@ class Trainer:
         subprocess.run([GENERATOR, self.path, "-o", out, *flags], check=True)
         return out.read_text()
 
+    def generate_from(self, *flags):
+        """The same without the name of the job's file, which a program has where no flag changes the job."""
+        return "".join(line for line in self.generate(*flags).splitlines(True) if not line.startswith("    .job_file = "))
+
     def build(self, *flags, cflags=FAST, **environment):
         """cflags: None for those that a trainer is built with, where bits or the whole of what users get counts: the compiler
         takes twice as long for them."""

@@ -113,11 +113,11 @@ class Table(Evaluated):
         self.assertAlmostEqual(lines[-1]["eval_accuracy"], accuracy_score(2 - labels, logits.argmax(1)), places=8)
 
     def test_same_size(self):
-        """Nothing but the key in the program's record, and that the job's file is not all of the job."""
+        """Nothing but the key in the program's record."""
         trainer, _, _ = table.make(3, 8)
         self.addCleanup(shutil.rmtree, trainer.folder)
-        texts = [trainer.generate(*flags).splitlines() for flags in ((), ("--set", "data.eval_batch_size=8"))]
-        self.assertEqual(*([line for line in text if not re.search("job  |job_digest|job_file|eval_batch_size", line)] for text in texts))
+        texts = [trainer.generate_from(*flags).splitlines() for flags in ((), ("--set", "data.eval_batch_size=8"))]
+        self.assertEqual(*([line for line in text if not re.search("job  |job_digest|eval_batch_size", line)] for text in texts))
 
     def test_what_follows_an_evaluation(self):
         """Averages that are evaluated, early stopping, the best weights restored, a schedule by the metric; and a run that resumes."""
