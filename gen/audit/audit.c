@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/audit/calls.h"
+#include "gen/audit/compile_command.h"
 #include "gen/audit/device.h"
 #include "gen/audit/hidden.h"
 #include "gen/audit/interp.h"
@@ -48,8 +49,9 @@ static struct tree *read_program(struct arena *arena, const char *file, const st
 
 /* Without a step path, the claims about it cannot be decided. */
 static void report_missing(struct audit *audit) {
-  static const char *const of_all[] = {"step-path-found", "no-recursion",   "no-indirect-call", "runtime-alone",
-                                       "one-reading",     "nothing-hidden", "main-alone",       "tables-fit"};
+  static const char *const of_all[] = {"step-path-found", "no-recursion", "no-indirect-call",
+                                       "runtime-alone",   "one-reading",  "nothing-hidden",
+                                       "main-alone",      "tables-fit",   "plain-command"};
   for (int i = 0; audit->root == NULL && i < audit->n_claims; i++) {
     struct claim *claim = &audit->claims[i];
     bool of_step = true;
@@ -90,6 +92,7 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
   device_claim(audit, tree);
   reading_check(audit, tree);
   hidden_check(audit, tree);
+  compile_command_check(audit, options);
   tables_check(audit, tree);
   if (!interp_check(audit, tree)) {
     diag_error(diags, (struct location){.file = file}, "following it does not end within %d statements",

@@ -59,9 +59,16 @@ struct audit {
   const char *root;      /* the step path's functions, human-readable: "step" */
   int n_functions;       /* defined */
   int n_step_functions;  /* of these, reachable from the root */
+  int n_elsewhere;       /* functions that another file of the program defines */
   const char *scope;     /* what these are, human-readable: "on the step path" */
   struct claim *claims;
   int n_claims, claims_capacity;
+};
+
+/* A command that compiles a program, as a POSIX shell reads it. */
+struct audit_command {
+  const char *text;
+  struct location where; /* of its first byte */
 };
 
 struct audit_options {
@@ -69,6 +76,8 @@ struct audit_options {
   const char *const *flags; /* of the compiler, as far as they change what the text means: "-I", "DIR" */
   int n_flags;
   const char *root; /* the step path's function; NULL: step, or else what the loops of main call, or of what it calls */
+  const struct audit_command *commands; /* by which it is compiled, in addition to what its first comment says */
+  int n_commands;
   const char *object; /* an object file of the program, which has claims too; NULL: none */
 };
 

@@ -70,8 +70,10 @@ static void check_name(struct audit *audit, struct claim *claim, const struct de
     claim_finding(audit, claim, VERDICT_BROKEN, declaration->where, "the linker sees the variable '%s'", name);
   else if (declaration->is_external && declaration->is_definition)
     claim_finding(audit, claim, VERDICT_BROKEN, declaration->where, "the linker sees the function '%s'", name);
-  else if (declaration->is_external)
+  else if (declaration->is_external) {
     claim_fact(audit, claim, declaration->where, "'%s' is defined elsewhere", name);
+    audit->n_elsewhere++;
+  }
 }
 
 void declarations_check(struct audit *audit, struct claim *hidden, const struct tree *tree) {

@@ -52,6 +52,19 @@ static const char refused[] =
     "__typeof__ __typeof typeof typeof_unqual __auto_type __extension__ __label__ _Complex __complex__ __real__ "
     "__imag__ __declspec __transaction_atomic _Accum _Fract _Sat volatile __volatile__ __volatile ";
 
+/* What compiles a program, with flags that choose instructions, optimization and warnings. */
+static const char compilers[] = " cc gcc gcc-* clang clang-* aarch64-linux-gnu-gcc x86_64-linux-gnu-gcc nvcc hipcc ";
+
+static const char flags[] =
+    " -std=c17 -std=c++17 -O -O0 -O1 -O2 -O3 -Os -Og -g -g0 -g1 -g2 -g3 -ggdb* -gdwarf-* -march=* -mtune=* -mcpu=* "
+    "-mprefer-vector-width=* -arch=* "
+    "-gencode=* --offload-arch=* -lineinfo -fopenmp -fopenmp-simd -fno-math-errno -fno-trapping-math "
+    "-ffp-contract=fast "
+    "-ffp-contract=off -fPIC -fPIE -pie -fstack-protector-strong -fdiagnostics-* -pthread -pipe -c -v -w -Wall -Wextra "
+    "-Wpedantic -Werror -Wno-* -lm -lstdc++ ";
+
+static const char packages[] = " accel-runtime* sqlite3 ";
+
 static bool is_listed(const char *list, const char *word) {
   size_t length = strlen(word);
   for (const char *at = list + 1; *at != '\0';) {
@@ -63,6 +76,18 @@ static bool is_listed(const char *list, const char *word) {
     at = end + 1;
   }
   return false;
+}
+
+bool grammar_has_compiler(const char *name) {
+  return is_listed(compilers, name);
+}
+
+bool grammar_has_flag(const char *word) {
+  return is_listed(flags, word);
+}
+
+bool grammar_has_package(const char *name) {
+  return is_listed(packages, name);
 }
 
 /* ---- Pragmas ---- */
@@ -186,6 +211,9 @@ void grammar_write(struct text *text) {
   write_list(text, "macros of headers (one-reading)", macros);
   write_list(text, "names in conditions of the preprocessor, besides the text's own (one-reading)", conditions);
   write_list(text, "words that are refused (nothing-hidden)", refused);
+  write_list(text, "compilers, in the command that compiles the program (plain-command)", compilers);
+  write_list(text, "their flags", flags);
+  write_list(text, "packages of pkg-config", packages);
   text_printf(text,
               "Declarations (main-alone, nothing-hidden): static functions and variables, structs, unions,\n"
               "enumerations, typedefs, static_assert; 'main' alone is visible to the linker. In functions: variables\n"

@@ -29,6 +29,12 @@ bool grammar_has_condition(const char *name);
 /* A word that changes how a declaration is compiled or linked: refused wherever it stands. */
 bool grammar_refuses_word(const char *word);
 
+/* A compiler, a flag of it that leaves a text and its meaning as they are, and a package of pkg-config: what the
+ * command that compiles a program may have, next to files. */
+bool grammar_has_compiler(const char *name);
+bool grammar_has_flag(const char *word);
+bool grammar_has_package(const char *name);
+
 /* The lists, human-readable: `accel-gen audit --grammar`. */
 void grammar_write(struct text *text);
 

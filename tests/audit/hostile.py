@@ -57,8 +57,12 @@ def in_update(line):
     return put_like(r"^(  for \(size_t i = 0; i < \d+; i\+\+\) \{\n)(    const float g)", rf"\1    {line}\n\2")
 
 
+def in_command(words, after="Build: cc"):
+    return put(after, f"{after} {words}")
+
+
 HARM = "arena->all_weights[99999999] = 0;"
-READING, HIDDEN, ALONE = "one-reading", "nothing-hidden", "main-alone"
+READING, HIDDEN, ALONE, COMMAND = "one-reading", "nothing-hidden", "main-alone", "plain-command"
 
 KINDS = {
     # The text is not what it seems, or not the same for every compiler.
@@ -89,6 +93,23 @@ KINDS = {
                                                in_step("if (__GCC_IEC_559_COMPLEX) arena->result[0] = 0;"))),
     "errors of mathematics": (READING, in_step("if (math_errhandling & MATH_ERRNO) arena->result[0] = 0;")),
     "line of a header": (READING + " " + HIDDEN, at_top('# 1 "mlp.c" 3')),
+    # The command that compiles it.
+    "macro of the command": (COMMAND, in_command("-DNDEBUG")),
+    "macro of the command in two words": (COMMAND, in_command("-D float=double")),
+    "text before the program": (COMMAND, in_command("-include other.h")),
+    "headers of another folder": (COMMAND, in_command("-I.")),
+    "language of the command": (COMMAND, put("Build: cc -std=c17", "Build: cc -std=gnu17")),
+    "arithmetic of the command": (COMMAND, in_command("-Ofast")),
+    "code in the compiler": (COMMAND, in_command("-fplugin=./other.so")),
+    "flags from a file": (COMMAND, in_command("@flags")),
+    "flags of the linker": (COMMAND, in_command("-Wl,--wrap=accel_sum_doubles")),
+    "flag that is not known": (COMMAND, in_command("-fother")),
+    "library of the command": (COMMAND, in_command("-lother", "-o trainer")),
+    "file of the command": (COMMAND, in_command("other.c", "-o trainer")),
+    "package of the command": (COMMAND, in_command("other", "--libs accel-runtime")),
+    "compiler of the author": (COMMAND, put("Build: cc", "Build: ./cc")),
+    "command for the shell": (COMMAND, put_like(r"(accel-runtime\)) \*/", r"\1; ./trainer */")),
+    "command in a command": (COMMAND, in_command("$(cat flags)")),
     # Pragmas.
     "pragma after a comment": (HIDDEN, put_like(r"^#pragma omp simd\n", "#/**/pragma omp simd\n")),
     "comment in a pragma": (HIDDEN, pragma("/* x */", "math.h")),

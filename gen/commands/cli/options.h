@@ -50,6 +50,7 @@ struct options {
 
   const char *format;    /* --format of an audit ("text" by default), of the files of `data` */
   const char *fail_on;   /* --fail-on: "unproved" (default: broken too), "broken" or "never" */
+  const char *command;   /* --command TEXT: what compiles the audited program */
   const char *object;    /* --object FILE: the audited program's object code */
   const char *root;      /* --root NAME: the step path's function; NULL: found */
   const char *march;     /* --march NAME: the processor that an audited program is compiled for; "native" (default) */

@@ -367,6 +367,8 @@ const struct option option_table[] = {
     {"--html", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(html), .commands = " plan diff ",
      .page = "report.md#plans",
      .summary = "write a page instead, which any browser opens without a network; - is standard output"},
+    {"--command", NULL, "TEXT", MEMBER(command), .commands = " audit ", .page = "audit.md#plain-command",
+     .summary = "the command that compiles the program, to check in addition to the one that it states"},
     {"--object", NULL, "FILE.o", .completes = COMPLETES_FILE, MEMBER(object), .commands = " audit ", .page = "audit.md",
      .summary = "the program's object code, to check together with its text"},
     {"--format", NULL, "F", .choices = " text json sarif junit html ", MEMBER(format), .commands = " audit ",

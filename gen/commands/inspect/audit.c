@@ -22,6 +22,19 @@ static bool passes(const struct options *options, const struct audit *audit) {
   return strcmp(options->fail_on, "broken") == 0 || audit_count(audit, VERDICT_CANNOT_TELL) == 0;
 }
 
+/* The commands that compile the program: of --command, and of the manifest next to it. */
+static int commands_of(const struct options *options, struct audit_command commands[2]) {
+  struct diagnostics unread = diagnostics_in(options->arena);
+  const char *path = manifest_path(options->arena, options->argument);
+  struct recorded recorded;
+  int count = 0;
+  if (options->command != NULL)
+    commands[count++] = (struct audit_command){options->command, {.file = "--command", .line = 1, .column = 1}};
+  if (access(path, R_OK) == 0 && recorded_read(options->arena, options->argument, &recorded, &unread))
+    commands[count++] = (struct audit_command){recorded.manifest->compile, {.file = path, .line = 1, .column = 1}};
+  return count;
+}
+
 /* What the manifest next to a program says of each line; NULL where none is there that describes it. */
 static const struct line_note *notes_of(const struct options *options, const struct audit *audit) {
   struct arena *arena = options->arena;
@@ -76,10 +89,13 @@ int command_audit(const struct options *options) {
   struct diagnostics diags = diagnostics_in(options->arena);
   struct words flags = words_in(options->arena);
   reading_flags(options, &flags);
+  struct audit_command commands[2];
   struct audit_options audit_options = {
       .flags = (const char *const *)flags.items,
       .n_flags = flags.count,
       .root = options->root,
+      .commands = commands,
+      .n_commands = commands_of(options, commands),
       .object = options->object,
   };
   struct audit *audit = audit_of(options, &audit_options, &diags);

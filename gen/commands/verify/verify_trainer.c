@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gen/audit/grammar.h"
 #include "gen/base/embedded.h"
 #include "gen/base/file.h"
 #include "gen/commands/cli/files.h"
@@ -27,15 +28,6 @@
 static const char wraps[] = "-Wl,--wrap=accel_start,--wrap=accel_first_step,--wrap=accel_micro_batches_of,"
                             "--wrap=accel_load_sequences,--wrap=accel_load_masked,--wrap=accel_load_input,"
                             "--wrap=accel_handle_events";
-
-/* Whether a flag of a program's own says no more than which instructions are used, and how well. */
-static bool is_plain(const char *flag) {
-  static const char *const plain[] = {
-      "-std=", "-O", "-march=", "-mtune=", "-mcpu=", "-mprefer-vector-width=", "-fopenmp", "-g"};
-  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-    if (strncmp(flag, plain[i], strlen(plain[i])) == 0) return true;
-  return false;
-}
 
 /* The command that the program is compiled by: of the manifest next to it, or of its first comment. */
 static const char *compile_command(const struct verification *verify) {
@@ -58,7 +50,7 @@ static bool add_flags(struct verification *verify, struct words *command) {
   if (text == NULL) return verify_unknown(verify, "the program does not say how it is compiled");
   words_split(&words, text);
   for (int i = 1; i < words.count && words.items[i][0] == '-' && strcmp(words.items[i], "-o") != 0; i++) {
-    if (!is_plain(words.items[i]))
+    if (!grammar_has_flag(words.items[i]))
       return verify_unknown(verify, "the program's command of compilation has '%s'", words.items[i]);
     words_add(command, words.items[i]);
   }

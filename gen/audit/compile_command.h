@@ -1,0 +1,12 @@
+/* The command by which a program is compiled: whether the compiler gets the text that the audit reads, and nothing else
+ * that changes what it means. */
+#ifndef ACCEL_AUDIT_COMPILE_COMMAND_H
+#define ACCEL_AUDIT_COMPILE_COMMAND_H
+
+#include "gen/audit/audit.h"
+
+/* The claim plain-command, about the command in the program's first comment ("Build: ...") and those of
+ * options->commands. There is no such claim where there is no command. */
+void compile_command_check(struct audit *audit, const struct audit_options *options);
+
+#endif
