@@ -3,6 +3,7 @@
 # clock, for what hangs. Both are those of the command and all that it started, in a session of its own.
 #
 # usage: limited.sh SECONDS_OF_PROCESSORS SECONDS COMMAND...
+#        limited.sh SECONDS_OF_PROCESSORS SECONDS --session PID   those of a session that who waits for it has begun; until this is killed
 #   LOOK=N  looks every N seconds (5)
 # The exit status is the command's, or 124 when a limit ended it; the last line on standard error then says which.
 set -eu
@@ -47,6 +48,13 @@ watch() {
 }
 
 stopped=$(mktemp)
+if [ "$1" = --session ]; then
+  session=$2
+  trap 'rm -f "$stopped"' EXIT
+  watch >/dev/null 2>&1 </dev/null
+  echo "stopped after $(cat "$stopped")" >&2
+  exit 124
+fi
 # What a shell starts in the background ignores the signals of a keyboard, what nohup starts that of a terminal that is gone,
 # and so would what a test starts.
 env --default-signal=HUP,INT,QUIT setsid "$@" &

@@ -67,17 +67,33 @@ list() {
   done
 }
 
+# The same, those that import PyTorch or transformers in one line for a folder with an imports.py, where they are several: one process
+# imports it for all of them.
+share_imports() {
+  while read -r name command; do
+    file=${command##* } && folder=-
+    case $file in
+    *.py) if [ -f "${file%/*}/imports.py" ] && grep -qE '^(import|from) (torch|transformers|accelerate|peers)' "$file"; then folder=${file%/*}; fi ;;
+    esac
+    echo "$folder $name $command"
+  done | awk -v python="${PYTHON:-}" '
+    $1 == "-" { print substr($0, 3); next }
+    { files[$1] = files[$1] " " $NF; lines[$1] = substr($0, length($1) + 2); count[$1]++ }
+    END { for (folder in files) print (count[folder] > 1 ? "together " python " tests/together.py" files[folder] : lines[folder]) }'
+}
+
 # The same, those with a line "# long" first, so that none of them runs alone at the end.
 long_first() {
   while read -r name command; do
     position=2
+    if [ "$name" = together ]; then position=1; fi
     case $command in *tests/*.py | *tests/*.sh) if grep -q '^# long' "${command##* }"; then position=1; fi ;; esac
     echo "$position $name $command"
   done | sort -s -k 1,1 | cut -d ' ' -f 2-
 }
 
 # Each file reports its own failures; one whose report failed is a failure too, and the sum is printed all the same.
-list | long_first | xargs -r -P "${TEST_JOBS:-$(($(nproc) + 1))}" -L 1 sh tests/run_one.sh || {
+list | share_imports | long_first | xargs -r -P "${TEST_JOBS:-$(($(nproc) + 1))}" -L 1 sh tests/run_one.sh || {
   echo "FAIL  a file of tests could not be reported"
   failed=1
 }

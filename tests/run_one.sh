@@ -2,11 +2,16 @@
 # Runs one test file and counts what it says; a file that says nothing in TAP's form or unittest's is one test.
 #
 # usage: run_one.sh GROUP/NAME COMMAND...
+#        run_one.sh together COMMAND...   files that report themselves (together.py), by the next line
+#        run_one.sh --report GROUP/NAME STATUS SECONDS SECONDS_OF_PROCESSORS   counts what is in its log
 #   build/tests/logs/GROUP-NAME.log     what it printed
 #   build/tests/logs/GROUP-NAME.counts  "passed failed skipped", for the sum
 set -eu
-name=$1
-shift
+case $1 in
+together) shift && exec "$@" ;;
+--report) name=$2 ;;
+*) name=$1 && shift ;;
+esac
 log=build/tests/logs/$(echo "$name" | tr / -)
 good=0 bad=0 skips=0 status=0
 
@@ -52,6 +57,23 @@ report() {
   fi
 }
 
+# Of the file's log, its exit status and how long it took.
+close() {
+  status=$1 time=$2 work=$3
+  read_tap
+  if [ $((good + bad + skips)) = 0 ]; then read_unittest; fi
+  read_status
+  echo "$good $bad $skips" >"$log.counts"
+  # One write, as other files report at the same time.
+  text=$(report)
+  printf '%s\n' "$text"
+}
+
+if [ "$1" = --report ]; then
+  close "$3" "$4" "$5"
+  exit
+fi
+
 # A process that a test left may still write there for a moment; what cannot be removed then says so and fails nothing.
 clear_folder() {
   rm -rf "$TMPDIR" 2>/dev/null || { sleep 2 && rm -rf "$TMPDIR"; } || true
@@ -71,10 +93,4 @@ time=$(awk "BEGIN { printf \"%.2f\", ($(now) - $start) / 1e9 }")
 times >"$log.times"
 work=$(awk -F '[ms ]+' 'NR == 2 { printf "%.2f", 60 * $1 + $2 + 60 * $3 + $4 }' "$log.times")
 rm "$log.times"
-read_tap
-if [ $((good + bad + skips)) = 0 ]; then read_unittest; fi
-read_status
-echo "$good $bad $skips" >"$log.counts"
-# One write, as other files report at the same time.
-text=$(report)
-printf '%s\n' "$text"
+close "$status" "$time" "$work"

@@ -28,4 +28,10 @@ is "processors of children that have ended count" 124 "stopped after 1 s of proc
 is "what waits ends by the clock" 124 "stopped after 2 s" 60 2 sleep 600
 is "what ignores signals ends, too" 124 "stopped after 2 s" 60 2 sh -c 'trap "" TERM; while :; do sleep 600; done'
 is "signals of a terminal are not ignored" 0 "00" 60 60 sh -c 'sed -n "s/^SigIgn:.*\(..\)$/\1/p" /proc/self/status'
+setsid sleep 600 &
+is "a session that another process began" 124 "stopped after 2 s" 60 2 --session $!
+if kill -0 $! 2>/dev/null; then
+  echo "not ok its processes have ended"
+  failed=1
+fi
 exit $failed
