@@ -27,7 +27,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   round=$((round + 1))
   seed=$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')
   echo "round $round, seed $seed"
-  try gradients env SEED="$seed" build/tests/ops/test_gradients
+  try gradients env SEED="$seed" SHAPES=24 build/tests/ops/test_gradients
   try "a part of the meshes compared with one process" env SEED="$seed" "$PYTHON" tests/parallel/meshes.py --run --part seed/64
   if [ "$(tail -n 1 "$log" | cut -c 1-5)" = "part " ]; then echo "      $(tail -n 1 "$log")"; fi
   try "meshes with other keys" env SEED="$seed" "$PYTHON" tests/parallel/drawn_meshes.py 10
@@ -35,6 +35,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "the audit of a part of the meshes on CUDA" env SEED="$seed" "$PYTHON" tests/parallel/meshes.py --audit --part seed/64
   try "random models" env SEED="$seed" PLAN_MODELS=1000 build/tests/plan/test_programs
   try "against PyTorch" "$PYTHON" tests/ops/test_against_torch.py --seed "$seed"
+  try "every source under clang" env CASES=all sh tests/build/test_clang.sh
   try kernels "$PYTHON" tests/ops/kernels/test_kernels.py --all --seed "$seed"
   try "kernels in 16 bits" "$PYTHON" tests/ops/kernels/test_bits16_kernels.py --all
   for models in decoders encoders experts images recurrent; do

@@ -201,18 +201,29 @@ static void compare(struct fixture *fixture, struct fixture_result *result, int 
   }
 }
 
-struct fixture_result fixture_measure(struct fixture *fixture, struct value *y) {
-  close_entry(fixture, y);
+/* Of the inputs of now. */
+static struct fixture_result run_backward(struct fixture *fixture, struct value *y, const double *const *inputs) {
   struct region *backward = differentiate(fixture->builder, &(struct seed){.constant = 1});
   struct fixture_result result = {.graph = builder_graph(fixture->builder), .y_value = y};
   struct evaluator *evaluator = evaluator_new(fixture->arena, result.graph, lookup, fixture);
-  const double **inputs = input_elements(fixture);
   struct frame_data *frame = evaluate_region(evaluator, result.graph->entry, inputs);
   evaluate_backward(evaluator, backward, frame, NULL);
   result.y = evaluated(frame, y);
   result.gradients = arena_alloc(fixture->arena, ((size_t)fixture->parameters.count + 1) * sizeof *result.gradients);
   for (int i = 0; i < fixture->parameters.count; i++)
     result.gradients[i] = evaluated_gradient(evaluator, fixture->parameters.items[i].name);
+  return result;
+}
+
+struct fixture_result fixture_differentiate(struct fixture *fixture, struct value *y) {
+  close_entry(fixture, y);
+  return run_backward(fixture, y, input_elements(fixture));
+}
+
+struct fixture_result fixture_measure(struct fixture *fixture, struct value *y) {
+  close_entry(fixture, y);
+  const double **inputs = input_elements(fixture);
+  struct fixture_result result = run_backward(fixture, y, inputs);
   for (int i = 0; i < fixture->parameters.count; i++) compare(fixture, &result, i, inputs);
   return result;
 }

@@ -71,6 +71,9 @@ struct fixture_result {
 };
 struct fixture_result fixture_measure(struct fixture *fixture, struct value *y);
 
+/* The same without central differences: worst stays 0. */
+struct fixture_result fixture_differentiate(struct fixture *fixture, struct value *y);
+
 /* Evaluates all that leads to y, which becomes the entry's result. */
 struct frame_data *fixture_run(struct fixture *fixture, struct value *y);
 

@@ -1,7 +1,8 @@
 /* Every function's gradient against central differences in float64, on random shapes.
  *
  * usage: test_gradients [--print SEED]
- * SEED=N repeats a run. --print writes every case as a line of JSON, for test_against_torch.py. */
+ * SEED=N repeats a run; SHAPES=N tries so many shapes of each function, else 3. --print writes every case as a line of
+ * JSON, for test_against_torch.py. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,10 +15,11 @@
 
 #include "tests/ops/cases.h"
 
-enum { SHAPES = 6 };
+enum { SHAPES = 3, PRINTED_SHAPES = 6 };
 
 /* The seed of the run; a case's own follows from it, so that cases do not depend on each other. */
 static uint64_t run_seed;
+static int shapes = SHAPES;
 
 static struct fixture *arranged(int number, int round) {
   struct fixture *fixture = fixture_new(run_seed + (uint64_t)number * 1000 + (uint64_t)round);
@@ -28,7 +30,7 @@ static struct fixture *arranged(int number, int round) {
 static void check_case(void **state) {
   int number = (int)(intptr_t)*state;
   const struct op_case *at = op_case_at(number);
-  for (int round = 0; round < SHAPES; round++) {
+  for (int round = 0; round < shapes; round++) {
     struct fixture *fixture = arranged(number, round);
     struct value *y = fixture_call(fixture, at->function);
     if (y == NULL) diag_print(&fixture->diags, stderr, false);
@@ -43,13 +45,13 @@ static void check_case(void **state) {
 
 static int print_cases(void) {
   for (int i = 0; op_case_at(i) != NULL; i++)
-    for (int round = 0; round < SHAPES; round++) {
+    for (int round = 0; round < PRINTED_SHAPES; round++) {
       const char *function = op_case_at(i)->function;
       struct fixture *fixture = arranged(i, round);
       struct value *y = fixture_call(fixture, function);
       if (y == NULL) diag_print(&fixture->diags, stderr, false);
       if (y == NULL) return 1;
-      struct fixture_result result = fixture_measure(fixture, y);
+      struct fixture_result result = fixture_differentiate(fixture, y);
       fixture_print(stdout, fixture, function, &result);
       fixture_free(fixture);
     }
@@ -57,7 +59,8 @@ static int print_cases(void) {
 }
 
 int main(int argc, char **argv) {
-  const char *wanted = getenv("SEED");
+  const char *wanted = getenv("SEED"), *more = getenv("SHAPES");
+  if (more != NULL) shapes = atoi(more);
   run_seed = wanted != NULL ? strtoull(wanted, NULL, 10) : (uint64_t)time(NULL);
   if (argc == 3 && strcmp(argv[1], "--print") == 0) {
     run_seed = strtoull(argv[2], NULL, 10);
