@@ -1,7 +1,7 @@
 """`accel-gen verify` on trainers whose arithmetic was edited: each differs. Unedited ones do not.
 
 usage: test_sabotage.py [--all] [KIND...]
-In a run: the unedited trainers and half of the edits; with --all, as in `ninja soak`, all of them. --table: a line for
+In a run: the unedited trainers and half of the edits, which SEED says; with --all, as in `ninja soak`, all of them. --table: a line for
 each with what differed.
 """
 
@@ -15,6 +15,7 @@ import tempfile
 sys.path[:0] = ["tests/verify", "tests/program"]
 from edits import CLIPPED, CURVE, EDITS, GPT, MLP, SCALED
 from harness import GENERATOR, MODELS
+from rotation import is_in_turn
 
 ADAMW = {"name": "adamw", "lr": 3e-3, "betas": [0.9, 0.95], "weight_decay": 0.1,
          "param_groups": [{"match": "*.bias", "weight_decay": 0}]}
@@ -76,8 +77,6 @@ def check_edit(bench, edit):
 
 def main(arguments):
     names = [a for a in arguments if not a.startswith("--")]
-    everything = "--all" in arguments or os.environ.get("CASES") == "all"
-    day = int(os.environ.get("SEED", "0"))
     failed = 0
     with tempfile.TemporaryDirectory(prefix="accel-verify-") as folder:
         bench = Bench(pathlib.Path(folder))
@@ -87,7 +86,7 @@ def main(arguments):
             print(f"ok unedited {name}" if good else f"not ok unedited {name}: {run.stdout}{run.stderr}")
             failed += not good
         for i, edit in enumerate(EDITS):
-            if edit[0] not in names if names else not everything and (i + day) % 2:
+            if edit[0] not in names if names else not is_in_turn(i, 2):
                 continue
             wrong, found = check_edit(bench, edit)
             print(f"not ok {edit[0]}: {wrong}" if wrong else f"ok {edit[0]}")
