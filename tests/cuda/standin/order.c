@@ -27,6 +27,8 @@ struct range {
 enum { RANGES = 1024 };
 static struct range ranges[RANGES];
 static int n_ranges;
+/* All that was ever watched is between these: most accesses of the host are not. */
+static uintptr_t lowest = UINTPTR_MAX, highest;
 
 static struct actor {
   const char *name;
@@ -100,6 +102,8 @@ void order_watch(void *address, size_t bytes) {
   void *made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (made == MAP_FAILED || n_ranges == RANGES) fault("no memory to watch %zu bytes", bytes);
   ranges[n_ranges++] = (struct range){address, bytes, made};
+  if ((uintptr_t)address < lowest) lowest = (uintptr_t)address;
+  if ((uintptr_t)address + bytes > highest) highest = (uintptr_t)address + bytes;
 }
 
 void order_forget(const void *address, size_t bytes) {
@@ -163,28 +167,41 @@ static void expect_writes(const struct shadow *shadow, size_t granules) {
 #endif
 }
 
+/* Of memory that is not watched. */
+static void touch_other(const void *address, size_t bytes) {
+  enum memory_kind kind = memory_kind_of(address);
+  if (kind == PAGEABLE && driver_reserves(address))
+    fault("%s touches %zu bytes at %p, which are reserved and have no memory",
+          work_of(now.actor, now.clock->at[now.actor]), bytes, address);
+  if (kind != PAGEABLE) memory_require(address, bytes, kind, work_of(now.actor, now.clock->at[now.actor]));
+}
+
+static bool has_readers(const struct shadow *shadow) {
+  return (shadow->reads[0] | shadow->reads[1] | shadow->reads[2] | shadow->reads[3]) != 0;
+}
+
 void touch(const void *address, size_t bytes, bool writes) {
   if (!is_main || bytes == 0) return;
+  const bool far = (uintptr_t)address + bytes <= lowest || (uintptr_t)address >= highest;
+  if (far && !driver_reserves(address)) return;
   const char *first = (const char *)((uintptr_t)address / GRANULE * GRANULE);
   size_t granules = ((size_t)((const char *)address - first) + bytes + GRANULE - 1) / GRANULE;
   struct shadow *shadow = shadows_of(address, bytes);
   if (shadow == NULL) {
-    enum memory_kind kind = memory_kind_of(address);
-    if (kind == PAGEABLE && driver_reserves(address))
-      fault("%s touches %zu bytes at %p, which are reserved and have no memory",
-            work_of(now.actor, now.clock->at[now.actor]), bytes, address);
-    if (kind != PAGEABLE) memory_require(address, bytes, kind, work_of(now.actor, now.clock->at[now.actor]));
+    touch_other(address, bytes);
     return;
   }
-  stamp own = (stamp)now.actor << TIME_BITS | now.clock->at[now.actor];
+  stamp own = (stamp)now.actor << TIME_BITS | now.clock->at[now.actor], before = own; /* what neighbours also have */
   if (writes) expect_writes(shadow, granules);
   for (size_t i = 0; i < granules; i++, shadow++) {
-    if (shadow->write != own && !is_before(shadow->write)) race(first + i * GRANULE, writes, shadow->write, true);
+    if (shadow->write != before && shadow->write != own && !is_before(shadow->write))
+      race(first + i * GRANULE, writes, shadow->write, true);
+    before = shadow->write;
     if (!writes) {
       note_read(shadow, own);
       continue;
     }
-    for (int r = 0; r < READERS; r++) {
+    for (int r = 0; r < READERS && has_readers(shadow); r++) {
       if (shadow->reads[r] != own && !is_before(shadow->reads[r]))
         race(first + i * GRANULE, writes, shadow->reads[r], false);
       shadow->reads[r] = 0;
