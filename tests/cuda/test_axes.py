@@ -26,7 +26,7 @@ T5 = {"num_layers": 2, "num_decoder_layers": 2, "num_heads": 4, "d_model": 32, "
 RESIDUAL = {"tp": 2, "megatron": {"sequence_parallelism": True}}
 LORA = {"model_keys": {"lora": {"rank": 2, "dropout": 0.1, "targets": ["*.c_attn", "*.c_fc"]}}}
 FLOAT16 = {"precision": {"mixed_precision": "fp16"}}
-EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
+EVALUATED = {"eval_interval": 4, "eval_iters": "all"}
 EXPERTS = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
            "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2,
            "router_aux_loss_coef": 0.01}
@@ -81,7 +81,7 @@ class Axes(unittest.TestCase):
             if not name.endswith("key.bias"):  # the softmax takes it away, so that its gradient is rounding alone
                 self.assertLess(relative(value, after[name]), 1000 * tolerance, f"{what}: {name}")
 
-    def beside(self, ranks, parallelism, batch=2, steps=20, tolerance=1e-6, watched=False, replicas=1, **groups):
+    def beside(self, ranks, parallelism, batch=2, steps=8, tolerance=1e-6, watched=False, replicas=1, **groups):
         """`ranks` ranks that take the batches of one process, or in `replicas` groups parts of them, against it."""
         found = self.made("cuda", job_of(ranks, batch, steps, parallelism=parallelism, **groups), watched=watched)
         for kind in ("cuda", "cpu"):
@@ -112,17 +112,17 @@ class Axes(unittest.TestCase):
 class Tensor(Axes):
     def test_two(self):
         """Rows of a vocabulary that are padded, heads, dropout of parts of tensors."""
-        groups = {"config": GPT, "training": EVALUATED, "checkpoint": {"every": 10}}
+        groups = {"config": GPT, "training": EVALUATED, "checkpoint": {"every": 4}}
         trainer = self.beside(2, {"tp": 2}, **groups)
         self.go_on(trainer)
-        job = job_of(1, 2, 20, **groups)
+        job = job_of(1, 2, 8, **groups)
         loss, wanted = (json.loads(text)["loss"] for text in self.said(trainer, "evaluate", 2, job, "--format", "json"))
         self.assertLess(abs(loss / wanted - 1), 1e-6)
         text, wanted = self.said(trainer, "generate", 2, job, "--prompt", "12 7 99", "--tokens", "24", "--temperature", "0")
         self.assertEqual(text, wanted)
 
     def test_positions(self):
-        """The residual split over positions, of whole micro-batches that add up; 20 steps of four ranks."""
+        """The residual split over positions, of whole micro-batches that add up; steps of four ranks."""
         self.beside(4, {"tp": 4, "megatron": {"sequence_parallelism": True}}, config=GPT,
                     accumulation={"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False})
 
@@ -140,7 +140,7 @@ class Shards(Axes):
 
     def test_weights(self):
         self.go_on(self.beside(4, {"tp": 2, "fsdp": {"sharding_strategy": "full_shard"}}, replicas=2, config=self.STILL, training=EVALUATED,
-                               checkpoint={"every": 10}))
+                               checkpoint={"every": 4}))
 
     def test_gradients(self):
         """The largest gradient of micro-batches that add up. Every access is seen."""
@@ -160,10 +160,10 @@ class Sequences(Axes):
     """Dropout draws what one process draws, of a rank's positions."""
 
     def test_heads(self):
-        self.go_on(self.beside(2, {"sp": 2}, config=WHOLE, training=EVALUATED, checkpoint={"every": 10}))
+        self.go_on(self.beside(2, {"sp": 2}, config=WHOLE, training=EVALUATED, checkpoint={"every": 4}))
 
     def test_keys(self):
-        self.beside(2, {"cp": 2}, config=WHOLE, training=EVALUATED, checkpoint={"every": 10}, data={"eval_batch_size": 7})
+        self.beside(2, {"cp": 2}, config=WHOLE, training=EVALUATED, checkpoint={"every": 4}, data={"eval_batch_size": 7})
 
     def test_with_matrices(self):
         """Two ranks of each sequence, of which each has a part of the matrices; the largest gradient. Every access is seen, and whether it
@@ -186,7 +186,7 @@ class Sequences(Axes):
             self.beside(2, parallelism, batch=3, **job)
 
     def test_ring(self):
-        self.go_on(self.beside(2, RING, config=WHOLE, training=EVALUATED, checkpoint={"every": 10}, data={"eval_batch_size": 7}))
+        self.go_on(self.beside(2, RING, config=WHOLE, training=EVALUATED, checkpoint={"every": 4}, data={"eval_batch_size": 7}))
 
     def test_ring_of_windows(self):
         """Chunks of several blocks, heads that share keys, with matrices divided, too. Every access is seen."""
@@ -199,7 +199,7 @@ class Sequences(Axes):
 
     def test_ring_of_biases(self):
         """T5's learnt bias of both directions, whose gradient is a sum over samples, and the mask of its decoder."""
-        self.go_on(self.beside(2, RING, model="t5", config=T5, data={"sequence_length": 32}, training=EVALUATED, checkpoint={"every": 10}))
+        self.go_on(self.beside(2, RING, model="t5", config=T5, data={"sequence_length": 32}, training=EVALUATED, checkpoint={"every": 4}))
 
     def test_ring_of_padding(self):
         """A bias of all ranks' keys, which is one for all queries and is not learnt; some samples are padding alone."""
@@ -220,8 +220,8 @@ class Experts(Axes):
     def test_two(self):
         """Beside as many ranks that have all experts: a balance of a rank's own batches is not that of all of them."""
         groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16, "eval_batch_size": 7}, "training": EVALUATED}
-        found = self.made("cuda", job_of(2, 3, 20, parallelism={"ep": 2}, checkpoint={"every": 10}, **groups))
-        self.compare(found, self.made("cuda", job_of(2, 3, 20, **groups)), 1e-6, "replicas")
+        found = self.made("cuda", job_of(2, 3, 8, parallelism={"ep": 2}, checkpoint={"every": 4}, **groups))
+        self.compare(found, self.made("cuda", job_of(2, 3, 8, **groups)), 1e-6, "replicas")
         self.go_on(found[0])
 
     def test_other_keys(self):
@@ -249,8 +249,8 @@ class Experts(Axes):
     def test_with_matrices(self):
         """Squares of parts of matrices, of a rank's experts and of what all ranks have, together."""
         groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}}
-        found = self.made("cuda", job_of(4, 3, 20, parallelism={"tp": 2, "ep": 2}, **groups))
-        self.compare(found, self.made("cuda", job_of(2, 3, 20, **groups)), 1e-6, "replicas")
+        found = self.made("cuda", job_of(4, 3, 8, parallelism={"tp": 2, "ep": 2}, **groups))
+        self.compare(found, self.made("cuda", job_of(2, 3, 8, **groups)), 1e-6, "replicas")
 
 
 load_tests = rotating(5)
