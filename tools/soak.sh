@@ -38,8 +38,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "every source under clang" env CASES=all sh tests/build/test_clang.sh
   try kernels "$PYTHON" tests/ops/kernels/test_kernels.py --all --seed "$seed"
   try "kernels in 16 bits" "$PYTHON" tests/ops/kernels/test_bits16_kernels.py --all
-  for models in decoders encoders experts images recurrent; do
-    try "$models against PyTorch's" env SEED="$seed" DRAWS=8 "$PYTHON" "tests/models/test_$models.py"
+  for models in decoders diffusion encoders experts generation images recurrent; do
+    try "$models against PyTorch's" env SEED="$seed" DRAWS=8 CASES=all "$PYTHON" "tests/models/test_$models.py"
   done
   try "polynomials over all floats" "$PYTHON" tests/ops/kernels/test_support.py --all
   try "programs of all cases, optimized by both compilers" "$PYTHON" tests/program/test_compile.py --all
@@ -53,6 +53,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "the second reading against PyTorch" "$PYTHON" tests/verify/test_functions.py --all --seed "$seed"
   try "the audit of the matrix" "$PYTHON" tests/audit/test_matrix.py --all
   try "both halves of CUDA programs" "$PYTHON" tests/audit/test_device.py --all
+  try "names of Accelerate's pages" env CASES=all "$PYTHON" tests/commands/test_names.py
   try "pairs of keys" env SEED="$seed" COUNT=2000 "$PYTHON" tests/program/test_combinations.py
   try templates "$PYTHON" tests/jinja/differential.py build/tests/jinja/render_driver --random 20000 --seed "$seed"
   try "files of GGUF in llama.cpp" "$PYTHON" tests/soak/test_llama_cpp.py
@@ -63,7 +64,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "folders of transformers through runs" env CASES=all "$PYTHON" tests/models/test_round_trip.py
   try "ranks resume from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_resume.py
   try "ranks against one and PyTorch's" env DIVISIONS=all "$PYTHON" tests/reference/test_placements.py
-  for axis in tensor sequences pipeline experts residual meshes averages coded_states memory; do
+  for axis in tensor sequences pipeline experts residual meshes averages coded_states memory sharded traffic; do
     try "ranks compared with one: $axis" env CASES=all "$PYTHON" "tests/parallel/test_$axis.py"
   done
   try "what saves memory" env CASES=all "$PYTHON" tests/program/test_memory.py

@@ -1,7 +1,8 @@
 """`accel-gen help` of other trainers' names, and schemas/names.yaml, its table: names.txt lists what Accelerate's pages on its
-utilities, the Accelerator, state, kwargs handlers and configuration name. TAP."""
+utilities, the Accelerator, state, kwargs handlers and configuration name; a run asks for a quarter of these (rotation.py). TAP."""
 
 import collections
+import functools
 import json
 import pathlib
 import re
@@ -10,8 +11,9 @@ import sys
 
 import yaml
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / group) for group in ("build", "program")]
 
+from rotation import in_turn  # noqa: E402
 from tap import TREE, finish, report, run  # noqa: E402
 
 NAMES = (TREE / "tests" / "commands" / "names.txt").read_text().splitlines()
@@ -20,6 +22,7 @@ TABLE = yaml.load((TREE / "schemas" / "names.yaml").read_text(), Loader=yaml.Bas
 STATES = ("works", "needless", "refused", "absent")
 
 
+@functools.cache
 def helped(topic):
     return re.sub(r"\s+", " ", run("help", topic).stdout)
 
@@ -129,7 +132,8 @@ def answered(topic):
 
 
 def answers():
-    report(f"{len(NAMES)} names of Accelerate's pages have an answer in 80 columns", [wrong for name in NAMES for wrong in answered(name)])
+    names = in_turn(NAMES, 4)
+    report(f"{len(names)} names of Accelerate's pages have an answer in 80 columns", [wrong for name in names for wrong in answered(name)])
 
 
 def spellings():

@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+import zlib
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 
 from harness import GENERATOR, MODELS, QUICK, TRAIN, Order, Trainer, windows  # noqa: E402
 from order import masked  # noqa: E402
+from rotation import is_in_turn  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 from transformers.utils import logging  # noqa: E402
 
@@ -71,7 +73,8 @@ class Peer(unittest.TestCase):
         theirs.load_state_dict(buffers, strict=False)
         if not self.first:
             return
-        self.bits(source, config, data, set(buffers))
+        if is_in_turn(zlib.crc32(self.id().encode()), 3):
+            self.bits(source, config, data, set(buffers))
         if self.smooth:
             self.adamw(source, config, data, batches, loss_of)
 
@@ -97,7 +100,7 @@ class Peer(unittest.TestCase):
         return metrics, dict(after.named_parameters())
 
     def bits(self, source, config, data, buffers):
-        """What is loaded comes back bit for bit: a rate that moves nothing leaves the file that theirs saved."""
+        """What is loaded comes back bit for bit, in a third of the tests, which SEED says: a rate that moves nothing leaves the file that theirs saved."""
         self.trained(source, config, data, {"name": "sgd", "weight_decay": 0, "param_groups": [{"match": "*", "lr_scale": 0}]}, 1)
         ours = load_file(self.saved)
         for name, tensor in load_file(self.folder / self.weights).items():

@@ -1,11 +1,13 @@
 """Decoders with rotary embeddings against their classes of transformers: examples/models/llama.c, qwen2.c, qwen3.c, mistral.c,
-mixtral.c, gemma.c, gemma2.c, gemma3.c, phi.c, phi3.c and gpt_neox.c."""
+mixtral.c, gemma.c, gemma2.c, gemma3.c, phi.c, phi3.c and gpt_neox.c. Half of
+the tests a run (rotation.py)."""
 # long
 
 import unittest
 
 import torch.nn.functional as F
 from peer import Text, drawn
+from rotation import rotating
 from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GemmaConfig, GemmaForCausalLM,
                           GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM,
                           MixtralConfig, MixtralForCausalLM, Phi3Config, Phi3ForCausalLM, PhiConfig, PhiForCausalLM, Qwen2Config,
@@ -140,6 +142,9 @@ class Decoders(Text):
         theirs = GPTNeoXForCausalLM(GPTNeoXConfig(**same, rope_parameters={**ROPE, "partial_rotary_factor": 0.25},
                                                   initializer_range=0.1, max_position_embeddings=length))
         self.causal("gpt_neox.c", theirs, same, length)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""examples/models/unet.c against its PyTorch, vae.c and dit.c against diffusers' classes: what they draw is worked out here, from the words of its stream."""
+"""examples/models/unet.c against its PyTorch, vae.c and dit.c against diffusers' classes: what they draw is worked out here, from the words of its stream. Half of
+the tests a run (rotation.py)."""
 
 import io
 import pathlib
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 from diffusers import AutoencoderKL, DiTTransformer2DModel
 from peer import GENERATOR, Images, MODELS, Order, TRAIN, Trainer, drawn
+from rotation import rotating
 from process import Process
 from test_recurrent import Saved
 from unet import UNet, noised
@@ -170,6 +172,9 @@ class Diffusion(Images):
                                   capture_output=True, text=True)
             self.assertNotEqual(output.returncode, 0)
             self.assertIn(reason, output.stderr)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""examples/models/bert.c, roberta.c, distilbert.c, albert.c, vit.c and t5.c against their classes of transformers."""
+"""examples/models/bert.c, roberta.c, distilbert.c, albert.c, vit.c and t5.c against their classes of transformers. Half of
+the tests a run (rotation.py)."""
 
 import io
 import subprocess
@@ -7,6 +8,7 @@ import unittest
 import numpy as np
 import torch
 from peer import GENERATOR, MODELS, TRAIN, Images, Order, Text, Trainer, masked, drawn
+from rotation import rotating
 from transformers import (AlbertConfig, AlbertForMaskedLM, BertConfig, BertForMaskedLM, BertForQuestionAnswering, BertForSequenceClassification,
                           BertForTokenClassification, DebertaV2Config,
                           DebertaV2ForSequenceClassification, DistilBertConfig,
@@ -271,6 +273,9 @@ class T5(Text):
 
     def test_t5_gated_far(self):
         self.compare(140, True)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """examples/models/qwen_moe.c against Qwen's mixtures of experts in transformers: without a limit, and with a capacity, whose
-rule is that of SwitchTransformers' router there for one choice, and GShard's for more; and deepseek_v3.c against DeepSeek's."""
+rule is that of SwitchTransformers' router there for one choice, and GShard's for more; and deepseek_v3.c against DeepSeek's. Half of
+the tests a run (rotation.py)."""
 
 import math
 import unittest
@@ -7,6 +8,7 @@ import unittest
 import torch
 import torch.nn.functional as F
 from peer import Text, drawn
+from rotation import rotating
 from transformers import DeepseekV3Config, DeepseekV3ForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM, SwitchTransformersConfig
 from transformers.models.switch_transformers.modeling_switch_transformers import SwitchTransformersTop1Router
 
@@ -118,6 +120,9 @@ class Experts(Text):
         yarn = {"factor": 4.0, "mscale": 1.0, "mscale_all_dim": 0.7, "original_max_position_embeddings": 16}
         ours = {"rope.kind": "ROPE_YARN", "rope.factor": 4, "rope.mscale": 1, "rope.mscale_all_dim": 0.7, "rope.original_length": 16}
         self.deepseek(40, {**yarn, "rope_type": "yarn"}, ours)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

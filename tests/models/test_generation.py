@@ -1,5 +1,6 @@
 """Text from a trained model against transformers: the logits from which each token is chosen, the tokens of a greedy text,
-and what is left to choose from."""
+and what is left to choose from. Half of
+the tests a run (rotation.py)."""
 
 import json
 import pathlib
@@ -11,6 +12,7 @@ import unittest
 import numpy as np
 import torch
 from peer import GENERATOR, MODELS, QUICK, SEED, Peer
+from rotation import rotating
 from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GemmaConfig,
                           GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig,
                           LlamaForCausalLM, MambaConfig, MambaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig,
@@ -284,6 +286,9 @@ class Models(Peer):
                                                   max_position_embeddings=length, sliding_window=None))
         theirs.config._experts_implementation = "eager"  # the others want rows of 16 bytes
         self.same_text("mixtral.c", theirs, same, length)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """examples/models/resnet.c against its class of transformers, in training: batch norm sees the batch, and what it keeps of it
-comes out the same; and convnext.c, swin.c and clip.c against theirs."""
+comes out the same; and convnext.c, swin.c and clip.c against theirs. Half of
+the tests a run (rotation.py)."""
 
 import io
 import unittest
@@ -7,6 +8,7 @@ import unittest
 import numpy as np
 import torch
 from peer import MODELS, TRAIN, Images, Order, Trainer, drawn
+from rotation import rotating
 from safetensors.torch import load_file
 from transformers import (CLIPConfig, CLIPModel, ConvNextConfig, ConvNextForImageClassification, ResNetConfig, ResNetForImageClassification, SwinConfig,
                           SwinForImageClassification)
@@ -125,6 +127,9 @@ class Clip(Images):
                 "files": {"images.npy": numpy_file(images), "tokens.npy": numpy_file(tokens.astype(np.int32))}}
         self.check("clip.c", theirs, ours, data, lambda n: (torch.tensor(images[at(n)]), torch.tensor(tokens[at(n)])),
                    lambda model, pixels, ids: model(input_ids=ids, pixel_values=pixels, return_loss=True).loss)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

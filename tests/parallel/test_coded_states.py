@@ -145,7 +145,7 @@ class Resumed(unittest.TestCase):
             self.assertTrue(np.array_equal(on[name], value) if saver is trainer else relative(on[name], value) < 1e-4, name)
 
 
-load_tests = rotating(2)
+load_tests = rotating(3)
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
 """Expert parallelism (parallelism.ep): ranks that have some experts of a mixture each, compared with one process with all of their batches
-and compared with as many ranks that have all experts; whole tensors, of all ranks, in files, so that a run resumes on any mesh. A third of the tests a
+and compared with as many ranks that have all experts; whole tensors, of all ranks, in files, so that a run resumes on any mesh. A fifth of the tests a
 day; CASES=all runs all."""
 
 import re
@@ -310,7 +310,7 @@ class Refused(unittest.TestCase):
                                                                                               "data.sequence_length=16", status=2))
 
 
-load_tests = rotating(3, always=("Refused",))
+load_tests = rotating(5, always=("Refused",))
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ class Memory(unittest.TestCase):
                 self.assertLess(abs(taken[rank] - wanted), most[rank], f"{parallelism}, rank {rank}")
 
 
-load_tests = rotating(2)
+load_tests = rotating(3)
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
 """Ranks that divide along several axes of the mesh at a time against one process: the same losses, norms and weights; a run
-resumes on any mesh. Half of the tests a run; CASES=all runs all."""
+resumes on any mesh. A third of the tests a run; CASES=all runs all."""
 
 import json
 import subprocess
@@ -132,7 +132,7 @@ class Experts(Resumed):
         self.resumed((4, 2, {"tp": 2, "ep": 2}), (4, 2, {"cp": 2, "ep": 2}))
 
 
-load_tests = rotating(2)
+load_tests = rotating(3)
 
 
 if __name__ == "__main__":

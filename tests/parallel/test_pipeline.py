@@ -1,6 +1,6 @@
 """Pipeline parallelism (parallelism.pp) against one process: the same losses, norms and weights, with tied embeddings or
-without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh. A quarter of the tests a
-day; CASES=all runs all."""
+without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh. A sixth of the tests a
+run; CASES=all runs all."""
 
 import json
 import math
@@ -458,7 +458,7 @@ class Refused(unittest.TestCase):
         self.refused("34 layers in stages of 1 are more than 32 stages", config={**CONFIG, "n_layer": 34}, parallelism={"pp": 2, **chunks(1)})
 
 
-load_tests = rotating(4, always=("Refused",))
+load_tests = rotating(6, always=("Refused",))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Tensors that are split over the sequence on the ranks of parallelism.tp (parallelism.megatron.sequence_parallelism): what
-ranks exchange of them; the same losses, norms and weights as one process. Half of the tests of these a run; CASES=all runs
+ranks exchange of them; the same losses, norms and weights as one process. A third of the tests of these a run; CASES=all runs
 all."""
 
 import os
@@ -117,7 +117,7 @@ class Refused(unittest.TestCase):
         self.refused("and there are no such ranks", parallelism=SPLIT_OF)
 
 
-load_tests = rotating(2, always=("Parts", "Refused"))
+load_tests = rotating(3, always=("Parts", "Refused"))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Ranks that divide sequences (parallelism.sp and cp) against one process: the same losses, norms and weights, on models with attention,
-with data parallelism or alone; a run resumes on any mesh. A third of the tests a
+with data parallelism or alone; a run resumes on any mesh. A fifth of the tests a
 day; CASES=all runs all."""
 
 import collections
@@ -256,7 +256,7 @@ class Refused(unittest.TestCase):
         self.refused("programs for AMD's GPUs have no such ranks so far", devices={"per_node": 2, "kind": "hip"})
 
 
-load_tests = rotating(3, always=("Refused",))
+load_tests = rotating(5, always=("Refused",))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Ranks that divide what each of them would have whole, against one process: the same losses, norms and weights over 50 steps."""
+"""Ranks that divide what each of them would have whole, against one process: the same losses, norms and weights over 50 steps.
+Half of the tests a run; CASES=all runs all."""
 
 import pathlib
 import shutil
@@ -7,6 +8,7 @@ import tempfile
 import unittest
 
 from ranks import CONFIG, GENERATOR, MODELS, ComparedWithOne, Ranks, job_of
+from rotation import rotating  # tests/program; isort: skip
 
 ACCUMULATING = {"num_steps": 2, "sync_with_dataloader": False}
 GROUPS = {"param_groups": [{"match": "*.bias", "weight_decay": 0}, {"match": "re:ln_", "weight_decay": 0}]}
@@ -151,6 +153,9 @@ class Shared(ComparedWithOne):
             result = subprocess.run([GENERATOR, job.path, "-o", job.folder / "trainer.c"], capture_output=True, text=True)
             self.assertEqual(result.returncode, 2, key)
             self.assertIn(words, result.stderr)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

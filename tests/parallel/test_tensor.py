@@ -1,5 +1,5 @@
 """Tensor parallelism (parallelism.tp) against one process: the same losses, norms and weights, on every model with matmuls or
-heads that ranks can divide, with data parallelism or alone; whole tensors in files, so that a run resumes on any mesh. A third of the tests a
+heads that ranks can divide, with data parallelism or alone; whole tensors in files, so that a run resumes on any mesh. A fifth of the tests a
 day; CASES=all runs all."""
 
 import json
@@ -275,7 +275,7 @@ class Refused(unittest.TestCase):
         self.refused("programs for AMD's GPUs have no such ranks so far", devices={"per_node": 2, "kind": "hip"})
 
 
-load_tests = rotating(3, always=("Refused",))
+load_tests = rotating(5, always=("Refused",))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """What ranks hand to MPI in their steps, counted through its profiling interface, is what the plan says, to the byte and in
-its order, on each of them. DIVISIONS=all: for all ranks and all that they may divide."""
+its order, on each of them. Half of the tests a run; CASES=all runs all. DIVISIONS=all: for all ranks and all that they may divide."""
 
 import os
 import subprocess
@@ -7,6 +7,7 @@ import unittest
 
 from placements import cases_of, parallelism
 from ranks import TREE, Ranks, job_of, table
+from rotation import rotating  # tests/program; isort: skip
 
 STEPS = 5
 TABLE = {"train": {"path": "rows.csv", "format": "csv"}, "features": 7}
@@ -293,6 +294,9 @@ class Traffic(unittest.TestCase):
                 own = [c for c in plan if c["axis"] == axis]
                 before = sum(c["bytes"] for c in own if c["what"].startswith("weights from"))
                 self.assertEqual(counts[axis][1], STEPS * sum(c["times"] * c["bytes"] for c in own) + before, f"rank {rank}")
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":
