@@ -1,5 +1,6 @@
 """training.ema of ranks that divide the optimizer's states, gradients or weights: the average is divided as states are, and evaluated,
-saved, resumed from and restored as one process has it."""
+saved, resumed from and restored as one process has it. Half of
+the tests a run; CASES=all runs all."""
 
 import math
 import shutil
@@ -7,7 +8,7 @@ import unittest
 
 import numpy as np
 from ranks import CONFIG, ComparedWithOne, Ranks, job_of, json_lines, load_file, relative, trained
-from rotation import in_turn  # tests/program; isort: skip
+from rotation import in_turn, rotating  # tests/program; isort: skip
 
 LAYERS = {**CONFIG, "n_layer": 4}
 EVALUATED = {"eval_interval": 3, "eval_iters": "all", "ema": {"decay": 0.9, "evaluate": True}}
@@ -172,6 +173,9 @@ class Resumed(unittest.TestCase):
         on = left(trainer, file, "on")
         for name, value in left(saver, file).items():
             self.assertTrue(np.array_equal(on[name], value) if saver is trainer else relative(on[name], value) < 1e-4, name)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

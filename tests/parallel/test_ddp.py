@@ -1,10 +1,12 @@
-"""Several ranks against one process that takes their batches as one: the same losses, norms and weights over 50 steps."""
+"""Several ranks against one process that takes their batches as one: the same losses, norms and weights over 50 steps.
+Half of the tests a run; CASES=all runs all."""
 
 import pathlib
 import tempfile
 import unittest
 
 from ranks import CONFIG, ComparedWithOne, Ranks, job_of, trained
+from rotation import rotating  # tests/program; isort: skip
 
 ARGUMENT = """#include <accel/model.h>
 struct config { int block_size; };
@@ -104,6 +106,9 @@ class OneProcess(ComparedWithOne):
             trainer.build()
             runs += [trainer, trainer.run()]
         self.compare(*runs)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

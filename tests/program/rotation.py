@@ -7,17 +7,24 @@ import unittest
 
 SEED = int(os.environ.get("SEED", 1))
 ALL = "--all" in sys.argv or os.environ.get("CASES") == "all"
+rotated = 1  # of how many turns the tests that run have one
 
 
-def in_turn(cases, turns, seed=SEED):
-    """Every turns-th case; at least one. What takes turns within a case that has one of N turns goes by SEED // N."""
-    cases = list(cases)
+def within(seed):
+    """The seed of turns within a test, so that in its own turns it comes with each of them."""
+    return SEED // rotated if seed is None else seed
+
+
+def in_turn(cases, turns, seed=None):
+    """Every turns-th case; at least one. What takes turns within a case that has one of N turns goes by SEED // N, as it does by itself
+    within the tests of rotating()."""
+    cases, seed = list(cases), within(seed)
     return cases if ALL else cases[seed % turns :: turns] or [cases[seed % len(cases)]]
 
 
-def is_in_turn(number, turns, seed=SEED):
+def is_in_turn(number, turns, seed=None):
     """Whether in_turn() has the case of this number among as many as `turns` or more."""
-    return ALL or number % turns == seed % turns
+    return ALL or number % turns == within(seed) % turns
 
 
 def rotating(turns, always=()):
@@ -26,7 +33,9 @@ def rotating(turns, always=()):
         tests = [test for case in suite for test in case]
         quick = [test for test in tests if type(test).__name__ in always]
         slow = [test for test in tests if test not in quick]
-        mine = in_turn(slow, turns)
+        mine = in_turn(slow, turns, SEED)
+        global rotated
+        rotated = turns
         print(f"{len(mine)} of {len(slow)} tests: SEED={SEED}", flush=True)
         return unittest.TestSuite(mine + quick)
 
