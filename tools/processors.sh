@@ -5,9 +5,9 @@
 # oneDNN is configured for each processor that this one can stand for (ONEDNN_MAX_CPU_ISA).
 #
 # usage: sh tools/processors.sh [--fast]
-#   --fast  the loops for each processor and each program by one compiler, the loops by the other one with another SEED, and
-#           of the tests matmuls alone: half a minute of processors; else all by both, and all tests that ask for the
-#           processor, with each of oneDNN's sets
+#   --fast  the loops for each processor and a program for it by one compiler, those by the other one and the program in
+#           the other precision with another SEED, and of the tests matmuls alone: half a minute of processors; else all
+#           by both, and all tests that ask for the processor, with each of oneDNN's sets
 #
 # A line a case in TAP's form. A line with "# SKIP compiled, not run" is of a processor that nothing here can stand for.
 set -eu
@@ -138,6 +138,8 @@ run_program() { # NAME FOLDER PRECISION FLAG SET MODEL
 
 programs() { # NAME MARCH ARCH FLAG SET MODEL
   for precision in no bf16; do
+    turn=$((turn + 1))
+    [ -z "$fast" ] || [ $((turn % 2)) = 0 ] || continue
     for compiler in gcc clang-19; do
       command -v $compiler >/dev/null || continue
       # Which compiler made it matters little to the processor: one of each precision runs.
@@ -189,7 +191,9 @@ for precision in no bf16; do
     say "its losses, mixed_precision $precision" native train "$out/native-$precision" env
 done
 processors >"$out/processors"
+turn=${SEED:-0}
 while read -r name march arch flag set model <&3; do
+  turn=$((turn + 1)) # neighbours have different precisions
   programs "$name" "$march" "$arch" "$flag" "$set" "$model"
 done 3<"$out/processors"
 for set in $(sets); do tests "$set"; done

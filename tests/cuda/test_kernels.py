@@ -1,6 +1,6 @@
 """Kernels of templates/devices/gpu, one by one, formatted and against float64 in NumPy: the cases that hold those of a processor (tests/ops/kernels), and
 here some with extents that fill more blocks than one. They run as C++ on the processor (tests/cuda/host).
-Half of the kinds a run, as SEED says (tests/program/rotation.py).
+A third of the kinds a run, as SEED says (tests/program/rotation.py).
 
 usage: test_kernels.py [--all] [--seed N] [KIND...]; --all: all kinds, and more random cases (ninja soak)"""
 
@@ -132,7 +132,7 @@ def main():
     parser.add_argument("kinds", nargs="*")
     options = parser.parse_args()
     print(f"# seed {options.seed}")
-    kinds = options.kinds or in_turn([kind for kind in cases.KINDS if kind not in WITHOUT], 2, options.seed)
+    kinds = options.kinds or in_turn([kind for kind in cases.KINDS if kind not in WITHOUT], 3, options.seed)
     return 0 if all([check(kind, 12 if options.all else 2, options.seed) for kind in kinds]) else 1
 
 

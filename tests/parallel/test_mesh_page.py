@@ -10,7 +10,7 @@ import unittest
 import meshes
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
-COUNT, RUNS = (int(os.environ.get(name, most)) for name, most in (("COUNT", "80"), ("RUNS", "3")))
+COUNT, RUNS = (int(os.environ.get(name, most)) for name, most in (("COUNT", "80"), ("RUNS", "2")))
 AGAIN = "regenerate the page: tests/parallel/meshes.py --accept"
 
 
