@@ -64,7 +64,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "folders of transformers through runs" env CASES=all "$PYTHON" tests/models/test_round_trip.py
   try "ranks resume from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_resume.py
   try "ranks against one and PyTorch's" env DIVISIONS=all "$PYTHON" tests/reference/test_placements.py
-  for axis in tensor sequences pipeline experts residual meshes averages coded_states memory ddp sharded traffic; do
+  for axis in tensor sequences pipeline experts residual meshes averages coded_states memory ddp programs sharded traffic; do
     try "ranks compared with one: $axis" env CASES=all "$PYTHON" "tests/parallel/test_$axis.py"
   done
   try "what saves memory" env CASES=all "$PYTHON" tests/program/test_memory.py
