@@ -172,7 +172,7 @@ struct stage_messages {
   int count, capacity;
 };
 
-enum { MAX_LOOPS = 60, MAX_STAGES = 32, SIZES = 256 };
+enum { MAX_LOOPS = 60, MAX_STAGES = 32, SIZES = 256, DEEPEST_CALL = 64 };
 
 /* After the arguments of a call there are so many of VALUE_NOTHING: a program may declare a function with fewer than it
  * has. */
@@ -280,6 +280,7 @@ struct interp {
   } again;                /* calls of the device's half that were followed */
   struct again *recorded; /* the one that is being followed; NULL: none */
   bool is_spoiled;        /* it does more than is recorded */
+  int deepest;            /* the most calls that were open in it */
   bool starts_transfer;   /* the current accesses are those of a collective that is being started */
   bool has_left;          /* a path has left an iteration of the current loop, with this in flight: */
   struct in_flight left_with;
@@ -417,9 +418,17 @@ void interp_apply(struct interp *interp, const struct pending_access *access);
 /* Calls of the device's half that are followed once (interp_again.c): calls such a function with these arguments, or
  * does what another call with the like of them did. False: it is none of those that can be; nothing has been done. */
 bool interp_call_again(struct interp *interp, struct function *function, const struct value *arguments);
-/* What the call that is being followed does: an access to the arena, a read of what interp_set_once gave, a check of an
- * address, a call of an external function; or something else that is not recorded. */
+/* What the call that is being followed does: an access to the arena, a read of what interp_set_once gave, of a pointer
+ * or of another number of static storage, a mark of what steps set, a choice between arms of which one is taken, a
+ * change of what is known of integers in bytes of the arena, a check of an address, a call of an external function; or
+ * something else that is not recorded. */
 void interp_record_number(struct interp *interp, int object, struct value value);
+void interp_record_pointer(struct interp *interp, int object, struct value value);
+void interp_record_origin(struct interp *interp, int object);
+void interp_record_set(struct interp *interp, int object);
+void interp_record_choice(struct interp *interp);
+void interp_record_content(struct interp *interp, struct value at, int64_t from, int64_t to, bool sets,
+                           struct content content);
 void interp_record_access(struct interp *interp, const struct pending_access *access);
 void interp_record_alignment(struct interp *interp, int64_t alignment);
 void interp_record_external(struct interp *interp, const struct syntax *node, const struct value *arguments, int count);

@@ -4,8 +4,6 @@
 
 #include "gen/audit/interp_region.h"
 
-enum { DEEPEST_CALL = 64 };
-
 /* ---- Which functions are kernels ---- */
 
 static bool touches_pointers(struct function *function);
@@ -116,6 +114,7 @@ static struct value run_body(struct interp *interp, struct function *function, s
   interp->frame = frame;
   interp->in_step_path = function->role->in_step_path;
   interp->depth++;
+  if (interp->depth > interp->deepest) interp->deepest = interp->depth;
   enum flow flow = interp_statement(interp, function->body);
   if (flow != FLOW_RETURN && frame->returned) interp_agree(interp, &frame->at_return);
   interp->depth--;

@@ -190,7 +190,6 @@ static void take_incoming(struct interp *interp, const struct object *object, st
 }
 
 void interp_widen_contents(struct interp *interp, int64_t from, int64_t to) {
-  if (interp->incoming.known) interp_spoil_record(interp);
   struct map *map = &interp->map;
   for (int i = 0; i < map->n_contents; i++) {
     struct map_content *item = &map->contents[i];
@@ -206,8 +205,8 @@ static void mark_set(struct interp *interp, int which) {
   struct object *object = &interp->objects[which];
   bool lasts = object->kind == OBJECT_STATIC || object->kind == OBJECT_ARENA;
   if (!interp->in_step_path) return;
-  const bool points = object->type != NULL && object->type->kind == TYPE_POINTER;
-  if (lasts && (!object->is_set_by_steps || points)) interp_spoil_record(interp);
+  if (lasts && object->type != NULL && object->type->kind == TYPE_POINTER) interp_spoil_record(interp);
+  if (lasts && !object->is_set_by_steps) interp_record_set(interp, which);
   object->is_set_by_steps = true;
 }
 
@@ -216,6 +215,7 @@ static void write_object(struct interp *interp, struct value at, int64_t from, i
   struct state *state = &interp->states[at.object];
   if (object->kind == OBJECT_ARENA) {
     touch_arena(interp, at, from, to, true, node);
+    interp_record_content(interp, at, from, to, false, interp->incoming);
     interp_widen_contents(interp, from, to);
   } else {
     bool sorts = state->content.grouping != NULL && state->content.grouping->kind == GROUPING_CURSORS;
@@ -271,7 +271,9 @@ bool interp_access(struct interp *interp, struct value at, int64_t size, bool is
 void interp_set_content(struct interp *interp, struct value at, int64_t size, struct content content) {
   if (at.object < 0) return;
   const struct object *object = &interp->objects[at.object];
-  if (object->kind == OBJECT_ARENA || object->kind == OBJECT_STATIC) interp_spoil_record(interp);
+  if (object->kind == OBJECT_STATIC) interp_spoil_record(interp);
+  if (object->kind == OBJECT_ARENA)
+    interp_record_content(interp, at, at.base + at.low, at.base + at.low + size, true, content);
   if (object->kind != OBJECT_ARENA) {
     struct state *state = &interp->states[at.object];
     bool part = (object->kind == OBJECT_STATIC || object->kind == OBJECT_PARAMETER) &&
@@ -327,9 +329,11 @@ static struct value load_static(struct interp *interp, struct lvalue lvalue, con
     return interp_constant(interp, lvalue, origin_of_choice(lvalue.at.origin));
   struct value value = value_of_type(lvalue.type, origin);
   const bool once = !element && interp_set_once(interp, lvalue.at.object, &value);
-  if (once) interp_record_number(interp, lvalue.at.object, value);
+  if (once)
+    interp_record_number(interp, lvalue.at.object, value);
+  else
+    interp_record_origin(interp, lvalue.at.object);
   if (once) value.origin = value.origin == ORIGIN_STAGE ? 0 : origin; /* a constant of the stage that is followed */
-  if (!once && !element) interp_spoil_record(interp);
   return value;
 }
 
@@ -418,7 +422,7 @@ struct value interp_load(struct interp *interp, struct lvalue lvalue, const stru
       interp_region_scalar(interp, lvalue, false, node);
       return interp_region_shared(interp, lvalue.at.object, load_static(interp, lvalue, node));
     }
-    if (object->kind == OBJECT_STATIC) interp_spoil_record(interp);
+    if (object->kind == OBJECT_STATIC) interp_record_pointer(interp, lvalue.at.object, value);
     interp_region_scalar(interp, lvalue, false, node);
     bool local = object->kind == OBJECT_LOCAL;
     bool written = value.kind != VALUE_NOTHING && (!local || ranges_cover(state->written, 0, object->size, &missing));
@@ -464,6 +468,9 @@ void interp_store(struct interp *interp, struct lvalue lvalue, struct value valu
   interp_check_address_space(interp, lvalue.at, node);
   if (is_whole_scalar(interp, lvalue)) {
     interp_region_scalar(interp, lvalue, true, node);
+    const unsigned origins = value.origin | interp->states[lvalue.at.object].value.origin;
+    if (interp->objects[lvalue.at.object].kind == OBJECT_STATIC && (origins & ORIGIN_RANK) != 0)
+      interp_spoil_record(interp);
     interp->states[lvalue.at.object].value = value_convert(value, lvalue.type);
     interp->states[lvalue.at.object].written = interp_all_bytes(interp, lvalue.type->size);
     mark_set(interp, lvalue.at.object);

@@ -63,6 +63,7 @@ static enum flow interp_choice(struct interp *interp, struct syntax *const *part
   interp->guards |= interp_guard(condition);
   const bool on_device = interp->kernel_base > 0 || interp->in_kernel;
   const int doubts = on_device && condition.loops == 0; /* else some threads take this arm, others that one */
+  if (!on_device) interp_record_choice(interp);
   const struct map_contents integers = copy_integers(interp, on_device);
   interp->doubts += doubts;
   if (interp->region != NULL) interp->region->grid.arms++;
