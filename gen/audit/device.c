@@ -219,7 +219,8 @@ static struct tree *parse(struct arena *arena, struct device *device, const stru
   struct diagnostics unread = diagnostics_in(arena);
   struct tree *tree = tree_parse(arena, &request, &unread);
   const struct message *error = tree != NULL ? first_error(tree) : NULL;
-  if (tree == NULL || tree->deep.line > 0) device->why = "the parser gave up on it";
+  if (tree == NULL || tree->deep.line > 0)
+    device->why = unread.count > 0 ? unread.items[0].message : "it is nested too deep to audit";
   if (error == NULL) return tree;
   device->where = error->where;
   device->why = error->text;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -98,8 +99,22 @@ static double seconds_of(clockid_t clock) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Waits until the fork closes its end of the pipe. A fork that does nothing for two rounds is ended, and the result is
- * true; one round proves nothing, since both processes may have been stopped during it. */
+/* Whether a process sleeps until something comes, as one that reads a pipe does. One that waits for a processor that
+ * others have, or for a disk, does not. Where the system does not say, one that does nothing is taken to sleep. */
+static bool sleeps(pid_t process) {
+  char path[32], text[64 + 32]; /* "PID (name of 15 bytes) state ..." */
+  snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return true;
+  ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  text[length < 0 ? 0 : length] = '\0';
+  const char *name_end = strrchr(text, ')');
+  return name_end == NULL || strncmp(name_end, ") S", 3) == 0;
+}
+
+/* Waits until the fork closes its end of the pipe. A fork that does nothing for two rounds and sleeps at their ends is
+ * ended, and the result is true; one round proves nothing, since both processes may have been stopped during it. */
 static bool ended_idle(pid_t fork, int pipe) {
   enum { ROUNDS = 2, MILLISECONDS = PARSE_IDLE_SECONDS * 1000 / ROUNDS };
   const double least = 1e-3;
@@ -112,7 +127,7 @@ static bool ended_idle(pid_t fork, int pipe) {
     if (events > 0) return false;
     if (events < 0) continue; /* a signal came */
     double now = seconds_of(clock);
-    idle = now - before < least ? idle + 1 : 0;
+    idle = now - before < least && sleeps(fork) ? idle + 1 : 0;
     before = now;
   }
   kill(fork, SIGKILL);

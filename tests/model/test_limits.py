@@ -3,8 +3,10 @@
 import os
 import pathlib
 import resource
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
@@ -71,6 +73,21 @@ class Limits(unittest.TestCase):
         status, output, took, _ = self.run_on(("model", "check"), text)
         self.assertEqual((status, took < 2), (2, True), output)
         self.assertRegex(output, r"^source\.c: error: this file, or one that it includes, is a pipe or a device that gives nothing")
+
+    def test_a_reader_that_waits_for_a_processor(self):
+        """A fork that does nothing for longer than a pipe may, but does not sleep either, goes on: as under load, here it is stopped."""
+        (self.work / "source.c").write_text(self.model(f"static const int z = {'+'.join(['1'] * 50000)};"))
+        process = subprocess.Popen([GENERATOR, "model", "check", "source.c"], cwd=self.work, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while process.poll() is None and not children.read_text():
+            time.sleep(0.002)
+        self.assertIsNone(process.poll())
+        fork = int(children.read_text())
+        os.kill(fork, signal.SIGSTOP)
+        time.sleep(7)
+        os.kill(fork, signal.SIGCONT)
+        messages = process.communicate()[1].decode()
+        self.assertEqual(process.returncode, 0, messages)
 
     def test_text_that_grows(self):
         bomb = "#define A0 1,1,1,1,1,1,1,1,1,1\n"
