@@ -88,6 +88,39 @@ struct value external_multiply_described(const struct call *call) {
   return value_number(ORIGIN_DATA);
 }
 
+/* Whether what is passed as an argument, before it becomes a pointer to void, points to bytes. */
+static bool points_to_bytes(const struct call *call, int which) {
+  const struct syntax *argument = call->node->parts[which + 1];
+  while (argument->kind == SYNTAX_CAST) argument = argument->parts[0];
+  const struct type *type = argument->type;
+  return (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) && type->element->size == 1;
+}
+
+/* accel_multiply_quantized(gemm, y, x, codes, absmax, nested_absmax, nested_offset) of accel/quantized_gemm.h. */
+struct value external_multiply_quantized(const struct call *call) {
+  enum { Y = 1, X, CODES, ABSMAX, NESTED_ABSMAX, NESTED_OFFSET, BLOCK = 64, NESTED = 256 };
+  struct interp *interp = call->interp;
+  const struct object *gemm = external_described(call);
+  if (gemm == NULL || call->count != NESTED_OFFSET + 1) return value_number(ORIGIN_DATA);
+  const int64_t rows = external_member(interp, gemm, "rows", 0), out = external_member(interp, gemm, "out", 0);
+  const int64_t in = external_member(interp, gemm, "in", 0), count = bounded_multiply(out, in);
+  const int64_t blocks = bounded_add(count, BLOCK - 1) / BLOCK;
+  const bool straight = external_member(interp, gemm, "straight", 0) != 0;
+  const bool nested = points_to_bytes(call, ABSMAX);
+  const int64_t bytes = bounded_multiply(bounded_multiply(rows, straight ? in : out), 4);
+  external_touch(call, X, bounded_multiply(bounded_multiply(rows, straight ? out : in), 4), false);
+  external_touch(call, CODES, bounded_add(count, 1) / 2, false);
+  external_touch(call, ABSMAX, bounded_multiply(blocks, nested ? 1 : 4), false);
+  if (nested) {
+    external_touch(call, NESTED_ABSMAX, bounded_multiply(bounded_add(blocks, NESTED - 1) / NESTED, 4), false);
+    external_touch(call, NESTED_OFFSET, 4, false);
+  }
+  if (external_member(interp, gemm, "accumulate", 0) != 0) external_touch(call, Y, bytes, false);
+  external_touch(call, Y, bytes, true);
+  for (int i = X; i <= (nested ? NESTED_OFFSET : ABSMAX); i++) external_require_noalias(call, Y, i);
+  return value_number(ORIGIN_DATA);
+}
+
 /* The product of a convolution's members and of the pairs among them, times the size of an element. */
 static int64_t convolved_bytes(const struct interp *interp, const struct object *record, const char *first,
                                const char *second, const char *pair, int64_t size) {

@@ -235,6 +235,33 @@ def build_grouped_matmul_weight(name, rng, rows=1, k=1, n=1, groups=1, accumulat
     return Case(Kernel("grouped_matmul_weight", outputs, inputs, name), {"a": a, "b": b, "starts": starts}, truth)
 
 
+NF4 = [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+       -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+       0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0]
+FP4 = [sign * magnitude for sign in (1, -1) for magnitude in (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)]
+
+
+def build_quantized_matmul(name, rng, rows=1, out=1, columns=1, straight=0, fp4=0, nested=0, accumulate=False):
+    """By codes and scales that are drawn; the scales of scales are of the dynamic map's 0, its largest, and others between."""
+    count, blocks = out * columns, (out * columns + 63) // 64
+    codes = rng.integers(0, 256, ((count + 1) // 2, 1)).astype(np.uint8)
+    halves = np.stack((codes.ravel() >> 4, codes.ravel() & 15), 1).ravel()[:count]
+    inputs = {"x": normal(rng, rows, out if straight else columns), "codes": codes}
+    if nested:
+        inputs["absmax"] = rng.choice([127, 255, 191], blocks).astype(np.uint8)
+        inputs["nested_absmax"], inputs["nested_offset"] = rng.random((blocks + 255) // 256, np.float32), np.float32([0.75])
+        levels = {127: 0.0, 255: 1.0, 191: 0.1 + 0.9 * 0.5 / 64}  # 191 is the first level of the last power
+        scales = np.array([levels[int(code)] for code in inputs["absmax"]]) * np.repeat(inputs["nested_absmax"], 256)[:blocks] + 0.75
+    else:
+        inputs["absmax"] = scales = rng.random(blocks, np.float32)
+    matrix = (np.array(FP4 if fp4 else NF4)[halves] * np.repeat(scales, 64)[:count]).reshape(out, columns)
+    truth = inputs["x"].astype(np.float64) @ (matrix if straight else matrix.T)
+    operands = [Operand(key, value.shape, dtype="uint8_t" if value.dtype == np.uint8 else "float") for key, value in inputs.items()]
+    kernel = Kernel("quantized_matmul", [Operand("y", truth.shape, accumulate=accumulate)], operands, name, out=out, straight=straight, fp4=fp4,
+                    **{"in": columns})
+    return Case(kernel, inputs, {"y": truth})
+
+
 def words_of(count, site, stream):
     """Words of a kernel's stream."""
     blocks = np.arange((count + 3) // 4, dtype=np.uint64)
@@ -258,6 +285,7 @@ def build_random(kind, name, rng, shape=(1,), site=0, bound=None):
 BUILDERS = {
     **{kind: functools.partial(build_group, kind) for kind in ("group_starts", "group_order")},
     "grouped_matmul": build_grouped_matmul,
+    "quantized_matmul": build_quantized_matmul,
     "grouped_matmul_weight": build_grouped_matmul_weight,
     "flip": build_flip,
     "roll": build_roll,
@@ -285,6 +313,9 @@ GROUPED = [dict(), dict(rows=9, k=5, n=7, groups=3), dict(rows=33, k=17, n=40, g
 FIXED = {
     "group_starts": GROUPS,
     "group_order": [dict(how, rows=i % 2) for i, how in enumerate(GROUPS)],
+    "quantized_matmul": [dict(rows=r, out=o, columns=c, straight=s, fp4=(r + o) % 2, nested=n, accumulate=s != n)
+                         for r, o, c in [(1, 1, 1), (1, 130, 64), (3, 130, 320), (5, 7, 9), (1, 20, 28), (17, 300, 129)]
+                         for s in (0, 1) for n in (0, 1)],
     "grouped_matmul": GROUPED + [dict(how, straight=1) for how in GROUPED],
     "grouped_matmul_weight": GROUPED + [dict(how, accumulate=which) for how in GROUPED for which in ("all", "some")],
     "flip": ALONG,
@@ -356,6 +387,8 @@ def fuzzed_grouped(rng):
 FUZZED = {
     "group_starts": fuzzed_groups,
     "group_order": lambda rng: dict(fuzzed_groups(rng), rows=int(rng.integers(2))),
+    "quantized_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), straight=int(rng.integers(2)), fp4=int(rng.integers(2)),
+                                         nested=int(rng.integers(2)), accumulate=bool(rng.integers(2))),
     "grouped_matmul": lambda rng: dict(fuzzed_grouped(rng), straight=int(rng.integers(2))),
     "grouped_matmul_weight": lambda rng: dict(fuzzed_grouped(rng), accumulate=("", "all", "some")[rng.integers(3)]),
     "flip": fuzzed_along,

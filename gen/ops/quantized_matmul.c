@@ -1,0 +1,121 @@
+/* y = x W^T, x [..., in], or where `straight` y = x W, x [..., out], by a matrix W [out][in] of 4-bit codes and their
+ * scales, as include/accel/quantized_gemm.h has them. With nested scales there are five inputs, else three. The matrix
+ * is frozen: dx is the product of dy with the same codes, the other way round. */
+#include <math.h>
+
+#include "gen/ops/support/quantized.h"
+#include "gen/ops/support/support.h"
+
+enum { X, CODES, ABSMAX, NESTED_ABSMAX, NESTED_OFFSET };
+
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  const int64_t out = node_int(node, "out"), in = node_int(node, "in");
+  const bool straight = node_int(node, "straight") != 0, nested = node->n_inputs > NESTED_ABSMAX;
+  if (!op_check_dtype(arena, node, X, DTYPE_FLOAT32, error) || !op_check_rank(arena, node, X, 2, error) ||
+      !op_check_dtype(arena, node, CODES, DTYPE_UINT8, error) ||
+      !op_check_dtype(arena, node, ABSMAX, nested ? DTYPE_UINT8 : DTYPE_FLOAT32, error) ||
+      !op_check_shape(arena, node, CODES, quantized_codes(out * in), "two codes a byte", error) ||
+      !op_check_shape(arena, node, ABSMAX, quantized_scales(out * in), "a scale for each block of codes", error))
+    return 0;
+  if (nested && (!op_check_shape(arena, node, NESTED_ABSMAX, quantized_nested(out * in), "of the scales", error) ||
+                 !op_check_shape(arena, node, NESTED_OFFSET, shape_of(1, INT64_C(1)), "of the scales", error)))
+    return 0;
+  const struct shape x = node->inputs[X]->shape;
+  if (op_columns(x) != (straight ? out : in))
+    return op_fail(arena, node, error, "%s must have %lld columns", op_operand_text(arena, node, X),
+                   (long long)(straight ? out : in));
+  return op_result(shapes, dtypes, op_with_extent(x, x.rank - 1, straight ? in : out), DTYPE_FLOAT32);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  if (!builder_wants_gradient(builder, node->inputs[X])) return;
+  struct attribute attributes[] = {
+      attribute_int("out", node_int(node, "out")), attribute_int("in", node_int(node, "in")),
+      attribute_int("straight", !node_int(node, "straight")), attribute_int("fp4", node_int(node, "fp4"))};
+  struct value *inputs[5] = {dy[0]};
+  for (int i = CODES; i < node->n_inputs; i++) inputs[i] = node->inputs[i];
+  dx[X] = builder_op(builder, "quantized_matmul", inputs, node->n_inputs, attributes, 4);
+}
+
+/* ---- The float64 reference ---- */
+
+/* Appendix E of the QLoRA paper, as float32; and FP4's 1 + 2 + 1 bits as bitsandbytes has them. */
+static const float nf4[] = {-1.0f,
+                            -0.6961928009986877f,
+                            -0.5250730514526367f,
+                            -0.39491748809814453f,
+                            -0.28444138169288635f,
+                            -0.18477343022823334f,
+                            -0.09105003625154495f,
+                            0.0f,
+                            0.07958029955625534f,
+                            0.16093020141124725f,
+                            0.24611230194568634f,
+                            0.33791524171829224f,
+                            0.44070982933044434f,
+                            0.5626170039176941f,
+                            0.7229568362236023f,
+                            1.0f};
+
+static double fp4_level(int code) {
+  static const double magnitudes[] = {0, 1.0 / 192, 2.0 / 3, 1, 1.0 / 3, 1.0 / 2, 1.0 / 6, 1.0 / 4};
+  return (code & 8) != 0 ? -magnitudes[code & 7] : magnitudes[code & 7];
+}
+
+/* Level `code` of the signed dynamic map: zero at 127, and from both sides of it 1, 2, 4, … levels of equal distance
+ * within each power of ten up to 1. */
+static double dynamic_level(int code) {
+  int at = code < 127 ? 127 - code : code - 127, power = 0;
+  if (at == 0) return 0;
+  if (at == 128) return 1;
+  while (at >= 2 << power) power++;
+  const int count = 1 << power;
+  const double level = pow(10, power - 6) * (0.1 + 0.9 * (at - count + 0.5) / count);
+  return code < 127 ? -level : level;
+}
+
+static double element(const struct node *node, const double *const *inputs, int64_t i) {
+  const int byte = (int)inputs[CODES][i / 2], code = i % 2 == 0 ? byte >> 4 : byte & 15;
+  const int64_t block = i / QUANTIZED_BLOCK;
+  const double level = node_int(node, "fp4") != 0 ? fp4_level(code) : (double)nf4[code];
+  if (node->n_inputs <= NESTED_ABSMAX) return level * inputs[ABSMAX][block];
+  const double scale = dynamic_level((int)inputs[ABSMAX][block]) * inputs[NESTED_ABSMAX][block / QUANTIZED_NESTED];
+  return level * (scale + inputs[NESTED_OFFSET][0]);
+}
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const int64_t out = node_int(node, "out"), in = node_int(node, "in");
+  const bool straight = node_int(node, "straight") != 0;
+  const int64_t depth = straight ? out : in, columns = straight ? in : out;
+  for (int64_t r = 0; r < op_rows(node->inputs[X]->shape); r++)
+    for (int64_t c = 0; c < columns; c++) {
+      double sum = 0;
+      for (int64_t k = 0; k < depth; k++)
+        sum += inputs[X][r * depth + k] * element(node, inputs, straight ? k * in + c : c * in + k);
+      outputs[0][r * columns + c] = sum;
+    }
+}
+
+static double flops(const struct node *node) {
+  return 2 * (double)op_rows(node->inputs[X]->shape) * (double)node_int(node, "out") * (double)node_int(node, "in");
+}
+
+const struct op_kind op_quantized_matmul = {
+    .name = "quantized_matmul",
+    .class = OP_KERNEL,
+    .input_names = {"x", "codes", "absmax", "nested_absmax", "nested_offset"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient,
+    .sequence.along = op_along_rows,
+    .memory.accumulates = 1,
+    .cost.flops = flops,
+    .cost.matmul_flops = flops,
+    .reference.evaluate = reference,
+};
+
+const struct op_file op_file_quantized_matmul = {
+    .name = "quantized_matmul",
+    .kinds = (const struct op_kind *const[]){&op_quantized_matmul, NULL},
+};

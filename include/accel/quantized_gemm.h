@@ -1,0 +1,40 @@
+/* Products of matrices with weights of 4 bits, in the forms of bitsandbytes (Dettmers, Pagnoni, Holtzman, Zettlemoyer,
+ * "QLoRA", arXiv:2305.14314). A matrix [out][in] is one row of elements. Each has a code of 4 bits, two in a byte, the
+ * first in the upper half; ACCEL_QUANTIZED_BLOCK elements in a row share a scale, the largest magnitude among them:
+ *
+ *   element i = level[code i] scale[i / block]
+ *
+ * With double quantization a scale is a code of 8 bits itself, and ACCEL_QUANTIZED_NESTED scales share another one:
+ * scale b = level8[absmax b] nested_absmax[b / nested] + nested_offset, where level8 is the signed dynamic map of
+ * "8-Bit Approximations for Parallelism in Deep Learning" (arXiv:1511.04561).
+ *
+ * An emitted program states the shape of each product once, opens all of them at its start, and multiplies without
+ * allocating. No more than a tile of the matrix is in float32 at a time. */
+#ifndef ACCEL_QUANTIZED_GEMM_H
+#define ACCEL_QUANTIZED_GEMM_H
+
+#include "gemm.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ACCEL_QUANTIZED_BLOCK = 64, ACCEL_QUANTIZED_NESTED = 256 };
+
+/* y[rows][out] (+)= x[rows][in] W^T, or, `straight`, y[rows][in] (+)= x[rows][out] W, of the matrix W [out][in]. */
+struct accel_quantized_gemm {
+  int64_t rows, out, in;
+  bool straight, accumulate;
+  bool fp4;                                /* the levels are those of FP4, else of NF4 */
+  const struct accel_quantized_form *form; /* the runtime's own: how the processor reads codes */
+};
+
+/* Makes one ready, by what the processor has. Always true: as of any other product, whether it runs as it is meant to.
+ */
+bool accel_open_quantized_gemm(struct accel_quantized_gemm *gemm);
+
+/* The product. absmax has floats where nested_absmax is NULL, else codes of 8 bits; nested_offset is one number. The
+ * bits do not depend on the number of threads. What oneDNN says is in accel_onednn_status. */
+void accel_multiply_quantized(const struct accel_quantized_gemm *gemm, float *y, const float *x, const uint8_t *codes,
+                              const void *absmax, const float *nested_absmax, const float *nested_offset);
+
+#endif

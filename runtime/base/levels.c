@@ -1,0 +1,48 @@
+#include "runtime/base/levels.h"
+
+#include <math.h>
+
+const float *rt_levels_4(bool fp4) {
+  static const float nf4[LEVELS_4] = {-1.0f,
+                                      -0.6961928009986877f,
+                                      -0.5250730514526367f,
+                                      -0.39491748809814453f,
+                                      -0.28444138169288635f,
+                                      -0.18477343022823334f,
+                                      -0.09105003625154495f,
+                                      0.0f,
+                                      0.07958029955625534f,
+                                      0.16093020141124725f,
+                                      0.24611230194568634f,
+                                      0.33791524171829224f,
+                                      0.44070982933044434f,
+                                      0.5626170039176941f,
+                                      0.7229568362236023f,
+                                      1.0f};
+  static const float fp4_levels[LEVELS_4] = {0.0f,       0.0625f / 12, 8.0f / 12,  1.0f,          4.0f / 12,  6.0f / 12,
+                                             2.0f / 12,  3.0f / 12,    0.0f,       -0.0625f / 12, -8.0f / 12, -1.0f,
+                                             -4.0f / 12, -6.0f / 12,   -2.0f / 12, -3.0f / 12};
+  return fp4 ? fp4_levels : nf4;
+}
+
+/* Point `i` of `count` from 0.1 to 1 at equal distances, from the nearer end, as torch.linspace rounds it. */
+static float point(int i, int count) {
+  const float step = (1.0f - 0.1f) / (float)(count - 1);
+  return i < count / 2 ? fmaf(step, (float)i, 0.1f) : fmaf(-step, (float)(count - 1 - i), 1.0f);
+}
+
+/* Within each power of ten twice as many levels as in the one before, in the middle between points. */
+void rt_levels_8(float levels[LEVELS_8]) {
+  enum { ZERO = 127, POWERS = 7 };
+  levels[ZERO] = 0;
+  levels[LEVELS_8 - 1] = 1;
+  for (int power = 0, at = ZERO + 1; power < POWERS; power++) {
+    const int count = 1 << power;
+    const float scale = (float)pow(10, power - (POWERS - 1));
+    for (int i = 0; i < count; i++, at++) {
+      const float middle = (point(i, count + 1) + point(i + 1, count + 1)) / 2;
+      levels[at] = scale * middle;
+      levels[2 * ZERO - at] = -levels[at];
+    }
+  }
+}
