@@ -155,6 +155,7 @@ static struct region *split_region(struct split *split, const struct region *fro
   }
   for (int i = 0; i < from->results.count; i++)
     ARENA_PUSH(graph->arena, to->results, split->map[from->results.items[i]->id]);
+  if (split->rules->finish != NULL) split->rules->finish(split->rules->context, to, text_string(&marks));
   struct region *known = graph_find_equal(graph, to);
   if (known != NULL) return known;
   name_values(graph->arena, to);

@@ -19,6 +19,8 @@ struct splitting {
   /* Called for each node but calls, once it is at the end of its new region, with the marks of that region's
    * parameters; may put nodes after it, and returns the replacement of its first output. NULL: nothing is put there. */
   struct value *(*extend)(void *context, const struct node *node, const char *marks);
+  /* Called for each new region with the same marks, before regions that are equal become one. NULL: it stays so. */
+  void (*finish)(void *context, struct region *region, const char *marks);
 };
 
 /* Makes the graph's regions again, from its entry on. */
