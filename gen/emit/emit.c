@@ -220,6 +220,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "layers", layers_value(program));
   jinja_set(arena, context, "start", start_value(program));
   jinja_set(arena, context, "adapters", adapters_value(program));
+  jinja_set(arena, context, "quantized", quantized_value(program));
   jinja_set(arena, context, "keys", keys_value(program, options->model));
   jinja_set(arena, context, "checkpoint", checkpoint_value(program, options));
   jinja_set(arena, context, "states", states_value(program));

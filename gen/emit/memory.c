@@ -83,7 +83,6 @@ static int64_t gradient_stride(const struct program *program, int weight) {
 }
 
 struct jinja_value tensors_value(const struct program *program) {
-  static const char *const inits[] = {"ZEROS", "ZEROS", "ONES", "NORMAL", "UNIFORM", "SINUSOID"};
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < program->weights->count; i++) {
@@ -98,7 +97,7 @@ struct jinja_value tensors_value(const struct program *program) {
     jinja_set(arena, value, "shape", shape_value(arena, weight->parameter->shape));
     set_text(arena, value, "extent", extent_text(arena, weight->parameter->shape));
     set_text(arena, value, "dtype", dtype_enumerator(weight->parameter->dtype));
-    set_text(arena, value, "init", inits[weight->parameter->init.kind]);
+    set_text(arena, value, "init", init_enumerator(weight->parameter->init.kind));
     set_real(arena, value, "a", weight->parameter->init.a);
     set_real(arena, value, "b", weight->parameter->init.b);
     set_int(arena, value, "gradient_offset", weight->gradient);

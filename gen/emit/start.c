@@ -90,3 +90,37 @@ struct jinja_value adapters_value(const struct program *program) {
   set_real(arena, value, "scale", adapter_scale(job));
   return value;
 }
+
+/* The row of a buffer of a weight; -1: it has none. */
+static int row_of_buffer(const struct program *program, const struct quantized *quantized, const char *suffix) {
+  const char *path = arena_printf(program->arena, "%s%s", quantized->weight, suffix);
+  const struct weight *weight = weight_named(program->weights, path);
+  return weight != NULL ? layers_row(program, (int)(weight - program->weights->items)) : -1;
+}
+
+struct jinja_value quantized_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->quantized.count; i++) {
+    const struct quantized *quantized = &program->quantized.items[i];
+    const int codes = row_of_buffer(program, quantized, "");
+    if (codes < 0) continue;
+    struct jinja_value value = jinja_map(arena);
+    set_comment(
+        arena, value, "name",
+        layers_name(program, (int)(weight_named(program->weights, quantized->weight) - program->weights->items)));
+    set_int(arena, value, "codes", codes);
+    set_int(arena, value, "absmax", row_of_buffer(program, quantized, "_absmax"));
+    set_int(arena, value, "nested_absmax", row_of_buffer(program, quantized, "_nested_absmax"));
+    set_int(arena, value, "nested_offset", row_of_buffer(program, quantized, "_nested_offset"));
+    set_bool(arena, value, "in_out", quantized->in_out);
+    set_bool(arena, value, "fp4", program->job->model.quantize.type == QUANT_FP4);
+    set_int(arena, value, "out", quantized->out);
+    set_int(arena, value, "in", quantized->in);
+    set_text(arena, value, "init", init_enumerator(quantized->init.kind));
+    set_real(arena, value, "a", quantized->init.a);
+    set_real(arena, value, "b", quantized->init.b);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}

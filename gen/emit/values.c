@@ -24,6 +24,11 @@ struct jinja_value shape_value(struct arena *arena, struct shape shape) {
   return list;
 }
 
+const char *init_enumerator(enum initializer_kind kind) {
+  static const char *const names[] = {"ZEROS", "ZEROS", "ONES", "NORMAL", "UNIFORM", "SINUSOID"};
+  return names[kind];
+}
+
 const char *dtype_enumerator(enum dtype dtype) {
   static const char *const names[] = {"FLOAT32", "INT32", "BFLOAT16", "FLOAT16", "UINT8", "INT64", "FLOAT64"};
   return names[dtype];

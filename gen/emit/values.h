@@ -35,6 +35,9 @@ struct jinja_value axis_names_value(struct arena *arena, struct axes axes);
 /* The runtime's enumerator for it, without its prefix: "FLOAT32". */
 const char *dtype_enumerator(enum dtype dtype);
 
+/* The same for how a parameter starts: "NORMAL". */
+const char *init_enumerator(enum initializer_kind kind);
+
 /* The type of the weights' copies of 16 bits: "bf16", "f16"; "" where there are none. */
 const char *bits16_name(const struct program *program);
 
@@ -71,6 +74,10 @@ struct jinja_value start_value(const struct program *program);
 /* The low-rank adapters: {items: [{module, weight, a, b, in_out}], whole: [{name, row}], rank, alpha,
  * dropout, scale, use_rslora, merge}; empty where there are none. */
 struct jinja_value adapters_value(const struct program *program);
+
+/* Weights of 4-bit codes: [{name, codes, absmax, nested_absmax, nested_offset, in_out, fp4, out, in, init, a, b}], the
+ * first four of them rows of tensors_value's, or -1. */
+struct jinja_value quantized_value(const struct program *program);
 
 /* The optimizer's states, as {name, type}. */
 struct jinja_value optimizer_arrays_value(const struct program *program);

@@ -22,6 +22,7 @@
 #include "gen/plan/graph/partition.h"
 #include "gen/plan/graph/positions.h"
 #include "gen/plan/graph/prune.h"
+#include "gen/plan/graph/quantize.h"
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/graph/rewrites.h"
 #include "gen/plan/graph/stages.h"
@@ -194,6 +195,10 @@ static bool pass_freeze(struct context *context) {
   return context->program->kind != PROGRAM_TRAIN || freeze(context->program, context->diags);
 }
 
+static bool pass_quantize(struct context *context) {
+  return quantize(context->program, context->builder, context->diags);
+}
+
 static bool pass_fused_loss_backward(struct context *context) {
   if (context->program->kind == PROGRAM_TRAIN) fuse_loss_backward(context->program, context->builder);
   return true;
@@ -337,6 +342,7 @@ static const struct pass {
     {"read", pass_read},
     {"adapt", pass_adapt},
     {"freeze", pass_freeze},
+    {"quantize", pass_quantize},
     {"cast", pass_cast},
     {"positions", pass_positions},
     {"partition", pass_partition},

@@ -44,6 +44,15 @@ struct adapter {
   bool in_out;
 };
 
+/* A weight that the program holds in 4-bit codes (gen/plan/graph/quantize.h); in_out: it is published as [in][out],
+ * else [out][in]. */
+struct quantized {
+  const char *weight;
+  bool in_out;
+  int64_t out, in;
+  struct initializer init; /* of the weight itself */
+};
+
 /* What a program asks of an int32 input of rows. */
 struct input_demand {
   int64_t below, none; /* numbers are within 0 and below `below`, or `none`; 0: nothing is asked, there is none */
@@ -218,6 +227,10 @@ struct program {
     struct adapter *items;
     int count, capacity;
   } adapters;
+  struct {
+    struct quantized *items;
+    int count, capacity;
+  } quantized;
   struct {
     struct view *items; /* by value id */
     int count;

@@ -80,6 +80,9 @@ static void bind_model(struct arena *arena, struct job *job, struct diagnostics 
   job->model.lora.targets = names_of(arena, job, "model.lora.targets", &job->model.lora.n_targets);
   job->model.lora.modules_to_save =
       names_of(arena, job, "model.lora.modules_to_save", &job->model.lora.n_modules_to_save);
+  job->model.quantize.keep = names_of(arena, job, "model.quantize.keep_in_fp32_modules", &job->model.quantize.n_keep);
+  if (spec_find(job->tree, "model.quantize.skip_modules") != NULL)
+    job->model.quantize.skip = names_of(arena, job, "model.quantize.skip_modules", &job->model.quantize.n_skip);
   job->model.n_config = config->count;
   job->model.config = arena_alloc(arena, ((size_t)config->count + 1) * sizeof *job->model.config);
   for (int i = 0; i < config->count; i++) {

@@ -116,6 +116,13 @@ struct job {
       struct named *targets, *modules_to_save; /* modules, by the ends of their paths or by patterns */
       int n_targets, n_modules_to_save;
     } lora;
+    struct {
+      bool load_in_4bit; /* false: weights are floats */
+      enum quant_type type;
+      bool double_quant;         /* scales are codes of 8 bits */
+      struct named *skip, *keep; /* skip_modules, NULL: none are given; keep_in_fp32_modules */
+      int n_skip, n_keep;
+    } quantize;
   } model;
 
   struct {

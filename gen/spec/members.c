@@ -109,6 +109,8 @@ static const struct key ints[] = {
 static const struct key flags[] = {
     FLAG(model.lora.use_rslora),
     FLAG(model.lora.merge),
+    FLAG(model.quantize.load_in_4bit),
+    {"model.quantize.bnb_4bit_use_double_quant", offsetof(struct job, model.quantize.double_quant)},
     FLAG(data.shuffle),
     FLAG(data.even_batches),
     FLAG(data.dispatch_batches),
@@ -152,6 +154,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(data.train.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens", "npz"}},
     {CHOICE(data.eval.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens", "npz"}},
     {CHOICE(data.packing), {"none", "documents", "pad"}},
+    {{"model.quantize.bnb_4bit_quant_type", offsetof(struct job, model.quantize.type)}, {"nf4", "fp4"}},
     {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16"}},
     {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},
     {CHOICE(checkpoint.dtype), {"fp32", "bf16", "fp16"}},

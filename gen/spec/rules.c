@@ -7,6 +7,7 @@
 #include "gen/spec/data_inputs.h"
 #include "gen/spec/device.h"
 #include "gen/spec/parallel.h"
+#include "gen/spec/quantize.h"
 
 /* One rule: `key` must be at most, or at least, `bound`. A key of 0 that means "not given" is free. */
 struct rule {
@@ -157,4 +158,5 @@ void rules_check(struct arena *arena, const struct spec_node *job, struct diagno
   data_inputs_check(job, diags);
   parallel_check(job, diags);
   device_check(job, diags);
+  quantize_check(job, diags);
 }

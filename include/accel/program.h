@@ -157,6 +157,17 @@ struct accel_adapters {
   bool merge; /* the run leaves a model that has them in its weights */
 };
 
+/* A weight of 4-bit codes (accel/quantized_gemm.h), by positions among the program's tensors: its codes, which have the
+ * weight's name, its scales, and with double quantization the scales of these and what is added to them; -1: it has
+ * none. The codes are those of [out][in]; a file may have the weight itself in floats, [in][out] where in_out. */
+struct accel_quantized {
+  int codes, absmax, nested_absmax, nested_offset;
+  bool in_out, fp4;
+  int64_t out, in;
+  enum accel_init init; /* how the weight starts when no weights are given */
+  double a, b;
+};
+
 /* The file to start from, as a caller of accel_fill_weights sees it. */
 /* A rule for the names of tensors in a file to start from: what `from` matches is called `to` here. A * is any text, as
  * often in both. */
@@ -412,6 +423,8 @@ struct accel_program {
   const char *project_dir;
   struct accel_start_file start;
   struct accel_adapters adapters;
+  const struct accel_quantized *quantized;
+  int n_quantized;
 };
 
 #endif

@@ -219,6 +219,24 @@ static bool expand_adapters(const struct accel_program *program, struct accel_ad
   return good;
 }
 
+static bool expand_quantized(const struct accel_program *program, struct accel_program *whole) {
+  struct table table = {program->quantized, sizeof *program->quantized, program->n_quantized};
+  if (program->n_quantized == 0) return true;
+  struct entry *entries = entries_of(program, &table, &whole->n_quantized);
+  struct accel_quantized *quantized = calloc((size_t)whole->n_quantized + 1, sizeof *quantized);
+  whole->quantized = quantized;
+  bool good = entries != NULL && quantized != NULL;
+  for (int i = 0; good && i < whole->n_quantized; i++) {
+    quantized[i] = program->quantized[entries[i].row];
+    int *const tensors[] = {&quantized[i].codes, &quantized[i].absmax, &quantized[i].nested_absmax,
+                            &quantized[i].nested_offset};
+    for (int k = 0; k < 4; k++)
+      if (*tensors[k] >= 0) *tensors[k] = position_of(program, *tensors[k], entries[i].layer);
+  }
+  free(entries);
+  return good;
+}
+
 const struct accel_program *rt_layers_expand(const struct accel_program *program, struct problem *problem) {
   static struct accel_program whole;
   if (program->n_layers == 0) return program;
@@ -227,7 +245,8 @@ const struct accel_program *rt_layers_expand(const struct accel_program *program
   if (expand_tensors(program, &whole) && expand_parts(program, &whole) && expand_experts(program, &whole) &&
       expand_gradients(program, &whole) && expand_states(program, &whole) &&
       expand_list(program, &whole.start.fresh, &whole.start.n_fresh) &&
-      expand_list(program, &whole.adapters.whole, &whole.adapters.n_whole) && expand_adapters(program, &whole.adapters))
+      expand_list(program, &whole.adapters.whole, &whole.adapters.n_whole) &&
+      expand_adapters(program, &whole.adapters) && expand_quantized(program, &whole))
     return &whole;
   rt_problem(problem, "no memory for the list of tensors");
   return NULL;

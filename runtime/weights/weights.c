@@ -4,7 +4,9 @@
 #include "runtime/base/progress.h"
 #include "runtime/base/terminal.h"
 #include "runtime/files/files.h"
+#include "runtime/process/fail.h"
 #include "runtime/weights/init.h"
+#include "runtime/weights/quantize.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/shards.h"
 #include "runtime/weights/tensors.h"
@@ -21,9 +23,34 @@ enum { NAMES_SHOWN = 8 };
  * "transformer.wte.weight" where the published file says "wte.weight". */
 static const char outer_prefix[] = "transformer.";
 
+/* Codes and scales of a weight in floats: from a file, or where that is NULL as its initializer makes it. No more than
+ * one such weight is in floats at a time. */
+static void quantize(const struct accel_program *program, const struct accel_quantized *quantized,
+                     const struct weights_file *file, void *weights) {
+  struct problem problem;
+  const struct accel_tensor source = rt_quantized_source(program, quantized);
+  const int64_t count = quantized->out * quantized->in;
+  float *values = malloc((size_t)count * sizeof *values);
+  if (values == NULL) {
+    rt_problem(&problem, "no memory for '%s' in float32, which is quantized", source.name);
+    rt_fail(&problem, 1);
+  }
+  if (file != NULL && file->matched[quantized->codes] != NULL)
+    rt_weights_read(program, file, quantized->codes, 0, count, values);
+  else
+    rt_init_tensor(&source, quantized->codes, program->seed, values);
+  rt_quantize(program, quantized, values, weights);
+  free(values);
+}
+
 void rt_weights_init(const struct accel_program *program, void *weights) {
-  for (int i = 0; i < program->n_tensors; i++)
-    rt_init_tensor(&program->tensors[i], i, program->seed, (float *)((char *)weights + program->tensors[i].offset));
+  for (int i = 0; i < program->n_tensors; i++) {
+    const struct accel_quantized *quantized = rt_quantized_of(program, i);
+    if (quantized == NULL)
+      rt_init_tensor(&program->tensors[i], i, program->seed, (float *)((char *)weights + program->tensors[i].offset));
+    else if (quantized->codes == i)
+      quantize(program, quantized, NULL, weights);
+  }
 }
 
 /* A list of names that grows up to what is shown. */
@@ -51,10 +78,12 @@ static const struct named_tensor *find(const struct sources *sources, const char
   return rt_sources_find(sources, whole);
 }
 
-static bool is_fresh(const struct accel_start_file *start, int tensor) {
-  for (int i = 0; i < start->n_fresh; i++)
-    if (start->fresh[i] == tensor) return true;
-  return false;
+/* What a file need not have: scales are made of the weight where that is in floats. */
+static bool is_fresh(const struct accel_program *program, const struct named_tensor *const *matched, int tensor) {
+  const struct accel_quantized *quantized = rt_quantized_of(program, tensor);
+  for (int i = 0; i < program->start.n_fresh; i++)
+    if (program->start.fresh[i] == tensor) return true;
+  return quantized != NULL && quantized->codes != tensor && !rt_has_codes(matched[quantized->codes]);
 }
 
 /* Finds each parameter's tensor under the prefix; returns how many are missing that may not be. */
@@ -63,8 +92,9 @@ static int match(const struct accel_program *program, const struct sources *sour
   *missing = (struct names){0};
   for (int i = 0; i < program->n_tensors; i++) {
     matched[i] = find(sources, prefix, program->tensors[i].name);
-    if (matched[i] == NULL && !is_fresh(&program->start, i)) add_name(missing, program->tensors[i].name);
   }
+  for (int i = 0; i < program->n_tensors; i++)
+    if (matched[i] == NULL && !is_fresh(program, matched, i)) add_name(missing, program->tensors[i].name);
   end_names(missing);
   return missing->count;
 }
@@ -170,8 +200,12 @@ static bool check_all(const struct accel_program *program, const struct sources 
     rt_problem(problem, "%s: no tensor for the parameters %s", path, missing.text);
     return rt_help(problem, "give the weights of this model, or list in model.fresh what to initialize");
   }
-  for (int i = 0; i < program->n_tensors; i++)
-    if (matched[i] != NULL && !check_tensor(&program->tensors[i], matched[i], problem)) return false;
+  for (int i = 0; i < program->n_tensors; i++) {
+    const struct accel_quantized *quantized = rt_quantized_of(program, i);
+    const bool floats = quantized != NULL && quantized->codes == i && !rt_has_codes(matched[i]);
+    const struct accel_tensor wanted = floats ? rt_quantized_source(program, quantized) : program->tensors[i];
+    if (matched[i] != NULL && !check_tensor(&wanted, matched[i], problem)) return false;
+  }
   return check_extra(sources, program, matched, problem);
 }
 
@@ -197,8 +231,12 @@ static void fill(const struct accel_program *program, const struct weights_file 
   struct progress progress = rt_progress_begin(stderr, "reads weights", 0, program->weights_bytes);
   for (int i = 0; i < program->n_tensors; i++) {
     const struct accel_tensor *tensor = &program->tensors[i];
-    rt_weights_read(program, file, i, 0, rt_shape_count(tensor->rank, tensor->shape),
-                    (float *)((char *)weights + tensor->offset));
+    const struct accel_quantized *quantized = rt_quantized_of(program, i);
+    if (quantized == NULL || rt_has_codes(file->matched[quantized->codes]))
+      rt_weights_read(program, file, i, 0, rt_shape_count(tensor->rank, tensor->shape),
+                      (float *)((char *)weights + tensor->offset));
+    else if (quantized->codes == i)
+      quantize(program, quantized, file, weights);
     rt_progress_add(&progress, (uint64_t)rt_shape_count(tensor->rank, tensor->shape) * sizeof(float));
   }
   rt_terminal_clear();

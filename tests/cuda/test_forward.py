@@ -44,7 +44,7 @@ MORE_WRITTEN = {
     "both_ways": {**case("llama", {}, LONG), "model": {"source": str(MODELS_OF_TESTS / "both_ways.c"), "config": {
         "width": 5, "vocab_size": 258}}},
 }
-TENSOR = re.compile(r'PARAMETER\("([^"]+)",[^,]+,\s+(\w+),[^,]+,[^,]+,\s+(\d+),([\d,\s]+)\)|COUNTER\("([^"]+)"')
+TENSOR = re.compile(r'PARAMETER\("([^"]+)",[^,]+,\s+(\w+),[^,]+,[^,]+,\s+(\d+),([\d,\s]+)\)|INTEGERS\("([^"]+)"')
 LAYERS = re.compile(r"^ +{(\d+), (\d+), (\d+), (\d+), (?:sizeof|\d)", re.MULTILINE)
 HALF_TOLERANCE = 2e-2
 

@@ -28,6 +28,9 @@ NOT_DRAWN = {
     "hooks.on_bucket": "user code that would exchange for all jobs: tests/reference/test_comm_hook.py",
     "training.eval_on_start": "a line without figures of a step: tests/program/test_evaluation.py",
     **{f"tracking.{key}": "names of tracking.log_with: tests/program/test_tracking.py" for key in ("project", "run_name", "tags", "logging_dir")},
+    **{f"model.quantize.{key}": "frozen weights: tests/models/test_quantized.py" for key in
+       ("load_in_4bit", "bnb_4bit_quant_type", "bnb_4bit_use_double_quant", "bnb_4bit_compute_dtype", "bnb_4bit_quant_storage", "skip_modules",
+        "keep_in_fp32_modules")},
     "requires": "versions: tests/spec/test_versions.py",
     "devices.nodes": "machines: tests/parallel/test_hosts.py",
 }

@@ -67,6 +67,17 @@ def in_backward_holds(job):
     return True
 
 
+def quantize_holds(job):
+    """What does not go with weights of 4-bit codes; of adapters merging is the default."""
+    model = job.get("model", {})
+    if not model.get("quantize", {}).get("load_in_4bit", False):
+        return True
+    allowed = {"devices.kind": "cpu", "devices.nodes": 1, "devices.per_node": 1, "precision.mixed_precision": "no",
+               "precision.param_dtype": "fp32", "checkpoint.dtype": "fp32"}
+    return (all((compared(job, key) or value) == value for key, value in allowed.items()) and "ema" not in job.get("training", {})
+            and "folder_of" not in job.get("checkpoint", {}) and ("lora" not in model or model["lora"].get("merge", True) is False))
+
+
 def ranks_of(job):
     devices = job.get("devices", {})
     return devices.get("nodes", 1) * devices.get("per_node", 1)
@@ -271,7 +282,7 @@ def rules_hold(job):
         return False
     if not ranks_hold(job):
         return False
-    if not in_backward_holds(job):
+    if not in_backward_holds(job) or not quantize_holds(job):
         return False
     falls = ("linear", "cosine", "cosine_with_restarts", "polynomial", "wsd")
     decays = job.get("schedule", {}).get("name", "constant") in falls

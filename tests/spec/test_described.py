@@ -18,7 +18,8 @@ NEEDS = {"checkpoint.save_on_each_node": ["devices.nodes=2"],
          "training.ema.warmup": ["training.ema.decay=0.9"], "training.ema.evaluate": ["training.ema.decay=0.9", "training.eval_interval=1"],
          "optimizer.nesterov": ["optimizer={name: sgd, momentum: 0.9}"], "optimizer.centered": ["optimizer={name: rmsprop}"],
          "precision.autocast.enabled": ["precision.mixed_precision=bf16"],
-         "model.lora.use_rslora": ["model.lora={rank: 4, targets: ['*c_attn*']}"], "model.lora.merge": ["model.lora={rank: 4, targets: ['*c_attn*']}"]}
+         "model.lora.use_rslora": ["model.lora={rank: 4, targets: ['*c_attn*']}"], "model.quantize.load_in_4bit": ["model.freeze=['*.c_*']"],
+         "model.quantize.bnb_4bit_use_double_quant": ["model.freeze=['*.c_*']", "model.quantize={load_in_4bit: true}"], "model.lora.merge": ["model.lora={rank: 4, targets: ['*c_attn*']}"]}
 NOWHERE = re.compile(r"with both|mean the same program|writes them either way")  # on no number of ranks
 ALONE = re.compile(r"(?i)(on|with) one (process|rank)|ranks? ")  # that one rank is not concerned
 

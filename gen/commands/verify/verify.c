@@ -50,6 +50,7 @@ static const char *refused(const struct job *job) {
   for (int i = 0; i < HOOKS; i++)
     if (job->hooks.names[i] != NULL) return "hooks";
   if (job->model.lora.rank > 0) return "model.lora";
+  if (job->model.quantize.load_in_4bit) return "model.quantize";
   const char *found = refused_data(job);
   return found != NULL ? found : refused_optimizer(job);
 }

@@ -125,6 +125,12 @@ static void count_parameters(struct program *program) {
     figures->own_elements += own;
     figures->n_parameters += own * ranks - padding_of(weight->parameter);
   }
+  for (int i = 0; i < program->quantized.count; i++) {
+    const int64_t count = program->quantized.items[i].out * program->quantized.items[i].in;
+    figures->own_elements += count;
+    figures->n_parameters += count;
+    if (program->kind == PROGRAM_TRAIN) figures->n_frozen += count;
+  }
 }
 
 void count_figures(struct program *program) {

@@ -17,6 +17,7 @@
 #include "gen/program/choose.h"
 #include "gen/program/results.h"
 #include "gen/program/state.h"
+#include "gen/program/weights.h"
 
 static double mebibytes(int64_t bytes) {
   return (double)bytes / (1024.0 * 1024.0);
@@ -117,6 +118,35 @@ static void add_memory(struct text *text, const struct program *program) {
   add_host(text, program);
 }
 
+/* Bytes of the weights of 4 bits: their codes, their scales of all kinds, and what they would take as floats. */
+struct quantized_bytes {
+  int64_t codes, scales, floats;
+};
+
+static struct quantized_bytes quantized_bytes(const struct program *program) {
+  static const char *const suffixes[] = {"_absmax", "_nested_absmax", "_nested_offset"};
+  struct quantized_bytes bytes = {0};
+  for (int i = 0; i < program->quantized.count; i++) {
+    const struct quantized *quantized = &program->quantized.items[i];
+    bytes.codes += shape_count(weight_named(program->weights, quantized->weight)->parameter->shape);
+    bytes.floats += quantized->out * quantized->in * dtype_size(DTYPE_FLOAT32);
+    for (int k = 0; k < 3; k++) {
+      const char *path = arena_printf(program->arena, "%s%s", quantized->weight, suffixes[k]);
+      const struct weight *scales = weight_named(program->weights, path);
+      if (scales != NULL) bytes.scales += shape_count(scales->parameter->shape) * dtype_size(scales->parameter->dtype);
+    }
+  }
+  return bytes;
+}
+
+static void add_quantized(struct text *text, const struct program *program) {
+  const struct quantized_bytes bytes = quantized_bytes(program);
+  if (program->quantized.count == 0) return;
+  text_printf(text, "quantized %d weights in %s: codes %.1f MiB, scales %.1f; in float32 they would take %.1f\n",
+              program->quantized.count, job_word(program->job, "model.quantize.bnb_4bit_quant_type"),
+              mebibytes(bytes.codes), mebibytes(bytes.scales), mebibytes(bytes.floats));
+}
+
 /* An evaluation of other batches than those of training. */
 static void add_evaluation_batch(struct text *text, const struct program *program) {
   const struct job *job = program->job;
@@ -161,6 +191,7 @@ const char *report_text(const struct program *program) {
   add_split(&text, program);
   add_step(&text, program);
   add_memory(&text, program);
+  add_quantized(&text, program);
   add_evaluation_batch(&text, program);
   text_puts(&text, stages_text(program));
   add_savings(&text, program);
@@ -223,6 +254,13 @@ static void add_parts_json(json_t *root, const struct program *program) {
                         json_pack("{s:I, s:I, s:I}", "batch_size", (json_int_t)job_eval_batch(job), "scratch_bytes",
                                   (json_int_t)program->entry.second->scratch_bytes, "excess_bytes",
                                   (json_int_t)evaluation_excess(program)));
+  if (program->quantized.count > 0) {
+    const struct quantized_bytes bytes = quantized_bytes(program);
+    json_object_set_new(root, "quantized",
+                        json_pack("{s:i, s:I, s:I, s:I}", "weights", program->quantized.count, "codes_bytes",
+                                  (json_int_t)bytes.codes, "scales_bytes", (json_int_t)bytes.scales, "float32_bytes",
+                                  (json_int_t)bytes.floats));
+  }
   if (program->figures.bytes.host > 0)
     json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->figures.bytes.host));
   if (program->figures.n_split > 0)

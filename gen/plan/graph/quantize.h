@@ -1,0 +1,18 @@
+/* Quantize: weights of linear layers that a program holds in 4-bit codes (model.quantize, bitsandbytes' Linear4bit).
+ *
+ * A parameter MODULE.weight that is the right factor of matmuls and nothing else becomes buffers: its codes, which keep
+ * its name, and its scales, MODULE.weight_absmax and, with double quantization, MODULE.weight_nested_absmax and
+ * MODULE.weight_nested_offset. Its matmuls become quantized_matmul. So all that follows treats codes and scales as what
+ * they are, arrays of the arena that nothing trains. */
+#ifndef ACCEL_PLAN_GRAPH_QUANTIZE_H
+#define ACCEL_PLAN_GRAPH_QUANTIZE_H
+
+#include "gen/base/diag.h"
+#include "gen/ir/builder.h"
+#include "gen/program/program.h"
+
+/* After adapt and freeze. Fills program->quantized. False with an error at the job's line when a name is of no linear
+ * layer, when there is none to quantize, or when the job trains one. */
+bool quantize(struct program *program, struct builder *builder, struct diagnostics *diags);
+
+#endif

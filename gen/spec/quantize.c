@@ -1,0 +1,34 @@
+#include "gen/spec/quantize.h"
+
+/* A key of which this value alone goes with codes; NULL: none, the key must be away. */
+struct limit {
+  const char *key, *value, *why, *remedy;
+};
+
+static const struct limit limits[] = {
+    {"devices.kind", "cpu", "GPUs have no product with codes", "devices.kind: cpu"},
+    {"devices.nodes", "1", "one process alone has codes", "devices.nodes: 1"},
+    {"devices.per_node", "1", "one process alone has codes", "devices.per_node: 1"},
+    {"precision.mixed_precision", "no", "products with codes are computed in float32", "precision.mixed_precision: no"},
+    {"precision.param_dtype", "fp32", "products with codes are computed in float32", "precision.param_dtype: fp32"},
+    {"model.lora.merge", "false", "adapters cannot be added to codes", "model.lora.merge: false"},
+    {"training.ema.decay", NULL, "codes have no average", "no training.ema"},
+    {"checkpoint.dtype", "fp32", "scales stay in float32", "no checkpoint.dtype"},
+    {"checkpoint.folder_of", NULL, "transformers would not read the codes", "no checkpoint.folder_of"},
+};
+
+void quantize_check(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *cause = spec_find(job, "model.quantize.load_in_4bit");
+  if (cause == NULL || cause->integer == 0) return;
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    const struct limit *limit = &limits[i];
+    const struct spec_node *value = spec_find(job, limit->key);
+    if (value == NULL || value->kind == SPEC_NULL || (limit->value != NULL && spec_is(value, limit->value))) continue;
+    const bool given = !value->is_default;
+    if (!given && limit->value == NULL) continue;
+    diag_error(diags, given ? value->where : cause->where, "'%s' does not go with model.quantize: %s", limit->key,
+               limit->why);
+    if (given) diag_note(diags, cause->where, "'model.quantize.load_in_4bit' is true here");
+    diag_help(diags, "use %s, or leave model.quantize out", limit->remedy);
+  }
+}

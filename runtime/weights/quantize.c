@@ -1,0 +1,158 @@
+#include "runtime/weights/quantize.h"
+
+#include "include/accel/quantized_gemm.h"
+#include "runtime/base/levels.h"
+#include "runtime/process/fail.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = ACCEL_QUANTIZED_BLOCK, NESTED = ACCEL_QUANTIZED_NESTED };
+
+const struct accel_quantized *rt_quantized_of(const struct accel_program *program, int tensor) {
+  for (int i = 0; i < program->n_quantized; i++) {
+    const struct accel_quantized *quantized = &program->quantized[i];
+    if (quantized->codes == tensor || quantized->absmax == tensor || quantized->nested_absmax == tensor ||
+        quantized->nested_offset == tensor)
+      return quantized;
+  }
+  return NULL;
+}
+
+struct accel_tensor rt_quantized_source(const struct accel_program *program, const struct accel_quantized *quantized) {
+  struct accel_tensor source = {.name = program->tensors[quantized->codes].name,
+                                .rank = 2,
+                                .init = quantized->init,
+                                .a = quantized->a,
+                                .b = quantized->b};
+  source.shape[0] = quantized->in_out ? quantized->in : quantized->out;
+  source.shape[1] = quantized->in_out ? quantized->out : quantized->in;
+  return source;
+}
+
+bool rt_has_codes(const struct named_tensor *found) {
+  return found != NULL && strcmp(found->tensor->dtype, "U8") == 0;
+}
+
+/* ---- Levels in their order ---- */
+
+/* Levels by size, the code of each, and the middle between each and the next one. */
+struct scale_of_levels {
+  float middle[LEVELS_8];
+  uint8_t code[LEVELS_8];
+  int count;
+};
+
+/* Of equal levels, which 0 and -0 of FP4 are, the first code comes first. */
+static void order(struct scale_of_levels *to, const float *levels, int count) {
+  to->count = count;
+  for (int i = 0; i < count; i++) {
+    int at = i;
+    for (; at > 0 && levels[to->code[at - 1]] > levels[i]; at--) to->code[at] = to->code[at - 1];
+    to->code[at] = (uint8_t)i;
+  }
+  for (int i = 0; i + 1 < count; i++) to->middle[i] = (levels[to->code[i]] + levels[to->code[i + 1]]) / 2;
+}
+
+/* The code of the nearest level; of two that are as near, the lower one. */
+static uint8_t code_of(const struct scale_of_levels *levels, float x) {
+  int low = 0, high = levels->count - 1;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (levels->middle[middle] < x)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return levels->code[low];
+}
+
+/* ---- Blocks ---- */
+
+static const float least = 1e-38f; /* that is divided by */
+
+/* The scale of a block of `size` elements, of which the last one has `count`. */
+static float scale_of(const float *x, int64_t count, int64_t size) {
+  float most = 0;
+  for (int64_t i = 0; i < count; i++) most = fmaxf(most, fabsf(x[i]));
+  return count < size ? fmaxf(most, least) : most;
+}
+
+/* An element between -1 and 1: multiplied by the inverse of the scale, or, in a block that is not whole, divided. */
+static float normal(float x, float scale, bool whole) {
+  const float y = whole ? x * (1 / fmaxf(scale, least)) : x / scale;
+  return fminf(fmaxf(y, -1), 1);
+}
+
+static void quantize_4(const struct scale_of_levels *levels, const float *x, int64_t count, uint8_t *codes,
+                       float *scales) {
+#pragma omp parallel for
+  for (int64_t first = 0; first < count; first += BLOCK) {
+    const int64_t own = count - first < BLOCK ? count - first : BLOCK;
+    const float scale = scales[first / BLOCK] = scale_of(x + first, own, BLOCK);
+    for (int64_t i = 0; i < own; i += 2) {
+      const uint8_t upper = code_of(levels, normal(x[first + i], scale, own == BLOCK));
+      const float after = i + 1 < own ? normal(x[first + i + 1], scale, own == BLOCK) : 0;
+      codes[(first + i) / 2] = (uint8_t)(upper << 4 | code_of(levels, after));
+    }
+  }
+}
+
+/* Scales in 8 bits of their difference from their mean. */
+static void quantize_scales(const float *scales, int64_t count, uint8_t *codes, float *nested, float *offset) {
+  struct scale_of_levels levels;
+  float map[LEVELS_8];
+  double sum = 0;
+  rt_levels_8(map);
+  order(&levels, map, LEVELS_8);
+  for (int64_t i = 0; i < count; i++) sum += scales[i];
+  *offset = (float)(sum / (double)count);
+  for (int64_t first = 0; first < count; first += NESTED) {
+    const int64_t own = count - first < NESTED ? count - first : NESTED;
+    float rest[NESTED];
+    for (int64_t i = 0; i < own; i++) rest[i] = scales[first + i] - *offset;
+    const float scale = nested[first / NESTED] = scale_of(rest, own, NESTED);
+    for (int64_t i = 0; i < own; i++) codes[first + i] = code_of(&levels, normal(rest[i], scale, own == NESTED));
+  }
+}
+
+/* ---- All ---- */
+
+static void *take(size_t count) {
+  struct problem problem;
+  float *memory = malloc(count * sizeof *memory);
+  if (memory != NULL) return memory;
+  rt_problem(&problem, "no memory to quantize weights in");
+  rt_fail(&problem, 1);
+}
+
+/* [out][in] of [in][out]. */
+static float *exchange(const struct accel_quantized *quantized, const float *values) {
+  float *turned = take((size_t)(quantized->out * quantized->in));
+#pragma omp parallel for
+  for (int64_t o = 0; o < quantized->out; o++)
+    for (int64_t i = 0; i < quantized->in; i++) turned[o * quantized->in + i] = values[i * quantized->out + o];
+  return turned;
+}
+
+static void *at(const struct accel_program *program, int tensor, void *weights) {
+  return (char *)weights + program->tensors[tensor].offset;
+}
+
+void rt_quantize(const struct accel_program *program, const struct accel_quantized *quantized, const float *values,
+                 void *weights) {
+  const int64_t count = quantized->out * quantized->in, blocks = (count + BLOCK - 1) / BLOCK;
+  const bool nested = quantized->nested_absmax >= 0;
+  struct scale_of_levels levels;
+  float *turned = quantized->in_out ? exchange(quantized, values) : NULL;
+  float *scales = nested ? take((size_t)blocks) : at(program, quantized->absmax, weights);
+  order(&levels, rt_levels_4(quantized->fp4), LEVELS_4);
+  quantize_4(&levels, turned != NULL ? turned : values, count, at(program, quantized->codes, weights), scales);
+  if (nested) {
+    quantize_scales(scales, blocks, at(program, quantized->absmax, weights),
+                    at(program, quantized->nested_absmax, weights), at(program, quantized->nested_offset, weights));
+    free(scales);
+  }
+  free(turned);
+}

@@ -1,0 +1,23 @@
+/* Weights of 4-bit codes (include/accel/quantized_gemm.h): made of floats, to the bit as bitsandbytes' quantize_4bit
+ * makes them without a GPU's or a processor's own code (backends/default). */
+#ifndef RUNTIME_WEIGHTS_QUANTIZE_H
+#define RUNTIME_WEIGHTS_QUANTIZE_H
+
+#include "include/accel/trainer.h"
+#include "runtime/weights/sources.h"
+
+/* The weight that a tensor is the codes or scales of; NULL: of none. */
+const struct accel_quantized *rt_quantized_of(const struct accel_program *program, int tensor);
+
+/* The weight in floats, as a file may have it. Its name is that of the program's tensor. */
+struct accel_tensor rt_quantized_source(const struct accel_program *program, const struct accel_quantized *quantized);
+
+/* Whether what a file has of a weight is codes. NULL, which is what it lacks, is none. */
+bool rt_has_codes(const struct named_tensor *found);
+
+/* Writes the codes and scales of `values`, which are [out][in], or [in][out] where the weight is in_out, to where the
+ * program has them from `weights` on. The offset of nested scales, their mean, is summed in float64. */
+void rt_quantize(const struct accel_program *program, const struct accel_quantized *quantized, const float *values,
+                 void *weights);
+
+#endif

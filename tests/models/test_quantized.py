@@ -1,0 +1,226 @@
+"""model.quantize against bitsandbytes, PEFT and transformers: codes and scales are bitsandbytes' to the bit, QLoRA's losses,
+an evaluation and a text's logits are those of the dequantized weights, a stopped run resumes bit for bit, and no program
+holds more than its plan says."""
+
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import bitsandbytes.functional as bnb
+import numpy as np
+import torch
+import torch.nn.functional as F
+from peer import GENERATOR, MODELS, QUICK, Order, Text, Trainer
+from order import EVAL, splits
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import load_file, save_file
+from test_lora import plain
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+STEPS, LR, LENGTH = 20, 1e-2, 16
+
+
+def nearest(x, levels, size):
+    """bitsandbytes' quantize_blockwise as its backends/default defines it; that of its library for processors rounds a number
+    through a table of 65,536 first."""
+    middle, codes, scales = (levels[:-1] + levels[1:]) / 2, [], []
+    for block in x.split(size):
+        scale = block.abs().max()
+        normal = block * (1 / scale) if len(block) == size else block / scale
+        codes.append(torch.bucketize(normal.clamp(-1, 1), middle).to(torch.uint8))
+        scales.append(scale)
+    return torch.cat(codes), torch.stack(scales)
+
+
+def tensors(trainer):
+    return load_file(trainer.folder / "run" / "model.safetensors")
+
+
+class Quantized(Text):
+    def gpt2(self):
+        config = {"n_layer": 2, "n_head": 2, "n_embd": 24, "vocab_size": 256, "n_positions": LENGTH}
+        theirs = GPT2LMHeadModel(GPT2Config(**config, initializer_range=0.1, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0,
+                                            tie_word_embeddings=True))
+        return theirs, {"n_layer": 2, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": LENGTH}
+
+    def llama(self, width=20, inner=28):
+        """Blocks of 64 elements begin and end within rows of 20 and of 28."""
+        config = {"num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8,
+                  "hidden_size": width, "intermediate_size": inner, "vocab_size": 256, "rms_norm_eps": 1e-5}
+        rope = {"rope_theta": 10000.0, "rope_type": "default"}
+        theirs = LlamaForCausalLM(LlamaConfig(**config, rope_parameters=rope, initializer_range=0.1, pad_token_id=None,
+                                              max_position_embeddings=LENGTH, tie_word_embeddings=False))
+        return theirs, config
+
+    def start(self, source, made, quantize, lora=None, **groups):
+        """A trainer that starts from theirs, with adapters whose B is not 0, and whose matrices are quantized."""
+        self.theirs, config = made
+        self.in_out = source == "gpt2.c"
+        data, self.batches = self.text(LENGTH)
+        model = {"source": str(MODELS / source), "config": config, "weights": "start.safetensors",
+                 "quantize": {"load_in_4bit": True, **quantize}}
+        start = self.theirs
+        if lora:
+            model["lora"] = {**lora, "merge": False}
+            start = self.peer = get_peft_model(self.theirs, LoraConfig(
+                r=lora["rank"], lora_alpha=lora["alpha"], target_modules=lora["targets"], lora_dropout=0.0,
+                fan_in_fan_out=self.in_out))
+            for name, parameter in self.peer.named_parameters():
+                if "lora_B" in name:
+                    torch.nn.init.normal_(parameter, std=0.1)
+        else:
+            model["freeze"] = ["*_proj.weight"]
+        if self.in_out:
+            model["weights_prefix"] = "transformer."
+        trainer = Trainer({
+            "model": model, "data": {key: value for key, value in data.items() if key != "files"},
+            "optimizer": {"name": "adamw", "lr": LR, "weight_decay": 0.1, "eps": 1e-4},
+            "training": {"steps": STEPS, "seed": 1, "eval_iters": "all"}, **groups})
+        (trainer.folder / "corpus.txt").write_bytes(data["files"]["corpus.txt"])
+        save_file({plain(name): p.detach().clone() for name, p in start.named_parameters()}, trainer.folder / "start.safetensors")
+        return trainer
+
+    def check_codes(self, trainer, quantize):
+        """Compares what the run has with bitsandbytes' codes, puts the dequantized weights into theirs, and returns the names of
+        what is quantized."""
+        kind, nested = quantize.get("bnb_4bit_quant_type", "fp4"), quantize.get("bnb_4bit_use_double_quant", False)
+        run, levels, names = tensors(trainer), bnb.create_dynamic_map(signed=True), []
+        for name, parameter in self.peer.named_parameters():
+            own = plain(name).removeprefix("transformer.") if self.in_out else plain(name)
+            if own not in run or run[own].dtype != torch.uint8:
+                continue
+            weight = parameter.detach().T.contiguous() if self.in_out else parameter.detach()
+            codes, state = bnb.quantize_4bit(weight, quant_type=kind, blocksize=64)
+            self.assertTrue(torch.equal(run[own], codes), f"codes of {name}")
+            if nested:
+                offset = run[own + "_nested_offset"]
+                self.assertLess(abs(offset.item() / state.absmax.mean().item() - 1), 1e-6, f"offset of {name}")
+                scales, outer = nearest(state.absmax - offset, levels, 256)
+                self.assertTrue(torch.equal(run[own + "_absmax"], scales), f"scales of {name}")
+                self.assertTrue(torch.equal(run[own + "_nested_absmax"], outer), f"scales of the scales of {name}")
+                scales = levels[scales.long()] * outer.repeat_interleave(256)[:len(scales)] + offset
+            else:
+                self.assertTrue(torch.equal(run[own + "_absmax"], state.absmax), f"scales of {name}")
+                scales = state.absmax
+            # bitsandbytes' own code for processors takes scales of other blocks where a row is not whole blocks.
+            elements = state.code[torch.cat([codes >> 4, codes & 15], 1).flatten().long()][:weight.numel()]
+            whole = (elements * scales.repeat_interleave(64)[:weight.numel()]).reshape(weight.shape)
+            parameter.data.copy_(whole.T if self.in_out else whole)
+            names.append(own)
+        return names
+
+    def compare(self, source, made, quantize, lora):
+        trainer = self.start(source, made, quantize, lora)
+        trainer.build()
+        metrics = trainer.run()
+        names = self.check_codes(trainer, quantize)
+        saved = load_file(trainer.folder / "run" / "adapter" / "adapter_model.safetensors")
+        self.follow(metrics)
+        for name, parameter in self.peer.named_parameters():
+            if parameter.requires_grad:
+                own = saved[name.replace(".default.", ".")]
+                self.assertLess(((own - parameter).norm() / parameter.norm()).item(), 1e-3, name)
+                parameter.data.copy_(own)  # for what is computed with it
+        return trainer, names
+
+    def follow(self, metrics):
+        """The losses of PEFT on the dequantized weights, over all steps."""
+        optimizer = torch.optim.AdamW([p for p in self.peer.parameters() if p.requires_grad], lr=LR, weight_decay=0.1, eps=1e-4)
+        for step, row in enumerate(metrics):
+            tokens, targets = self.batches(step)
+            loss = F.cross_entropy(self.peer(tokens).logits.flatten(0, 1), targets.flatten())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            self.assertLess(abs(row["loss"] / loss.item() - 1), 1e-5, f"loss of step {step + 1}")
+
+    def program(self, trainer, kind):
+        program = trainer.folder / kind
+        subprocess.run([GENERATOR, "build", trainer.path, "--program", kind, "-o", program], check=True, env=QUICK)
+        return program
+
+    def check_text(self, trainer):
+        """The logits of a greedy text, which reads codes row by row, against those of all positions at once."""
+        prompt, count = b"codes", 6
+        subprocess.run([self.program(trainer, "generate"), "--prompt", prompt.decode(), "--tokens", str(count), "--temperature", "0",
+                        "--logits", "logits.f32"], cwd=trainer.folder, check=True, capture_output=True)
+        logits = torch.from_numpy(np.fromfile(trainer.folder / "logits.f32", np.float32)).reshape(count, -1)
+        tokens = list(prompt) + logits.argmax(1).tolist()
+        with torch.no_grad():
+            wanted = self.peer.eval()(torch.tensor([tokens[:-1]])).logits[0, len(prompt) - 1:]
+        self.assertLess(((logits - wanted).norm() / wanted.norm()).item(), 1e-5, "logits of a text")
+
+    def test_llama_nf4_double(self):
+        quantize = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
+        trainer, names = self.compare("llama.c", self.llama(), quantize,
+                                            {"rank": 3, "alpha": 6, "targets": ["q_proj", "v_proj", "down_proj"]})
+        self.assertEqual(len(names), 3 * 7, "all layers but the head")
+        self.assertNotIn("lm_head.weight", names)
+        loss = float(subprocess.check_output([self.program(trainer, "evaluate")], cwd=trainer.folder).split(b"loss ")[1].split()[0])
+        corpus = list((trainer.folder / "corpus.txt").read_bytes())
+        order = Order(1, EVAL, True, *splits(len(corpus), 0.1)[1], LENGTH, self.BATCH)
+        rows = torch.tensor([corpus[order.start(i):order.start(i) + LENGTH + 1] for i in range(order.samples)])
+        with torch.no_grad():
+            wanted = F.cross_entropy(self.peer.eval()(rows[:, :-1]).logits.flatten(0, 1), rows[:, 1:].flatten()).item()
+        self.assertLess(abs(loss / wanted - 1), 1e-5, "an evaluation")
+
+    def test_gpt2_fp4(self):
+        """Its matrices are [in][out] in files; the tied table is no linear layer."""
+        trainer, names = self.compare("gpt2.c", self.gpt2(), {}, {"rank": 4, "alpha": 8, "targets": ["c_attn", "mlp.c_proj"]})
+        self.assertEqual(len(names), 2 * 4)
+        self.assertNotIn("wte.weight", names)
+
+    def test_rows_of_whole_blocks(self):
+        """Where rows are whole blocks, a text's products read codes row by row; some modules are left as they are."""
+        quantize = {"bnb_4bit_quant_type": "nf4", "skip_modules": ["lm_head", "layers.0.mlp.up_proj"],
+                    "keep_in_fp32_modules": ["k_proj"]}
+        trainer, names = self.compare("llama.c", self.llama(64, 128), quantize, {"rank": 2, "alpha": 4, "targets": ["o_proj"]})
+        self.assertEqual(len(names), 3 * 7 - 1 - 3)
+        self.check_text(trainer)
+
+    def test_resumes(self):
+        trainer = self.start("llama.c", self.llama(), {"bnb_4bit_use_double_quant": True}, {"rank": 2, "alpha": 4, "targets": ["q_proj", "up_proj"]},
+                             checkpoint={"every": 8, "resume": "auto"})
+        trainer.build(cflags=None)
+        trainer.run()
+        whole = tensors(trainer)
+        (trainer.folder / "start.safetensors").unlink()  # codes come from the checkpoint
+        trainer.run("--resume", "run/checkpoints/checkpoint_1")
+        self.assertIn("step 16", trainer.output)
+        again = tensors(trainer)
+        self.assertEqual(whole.keys(), again.keys())
+        for name, tensor in whole.items():
+            self.assertTrue(torch.equal(tensor, again[name]), name)
+
+    def test_without_adapters(self):
+        """A frozen part is in codes, the rest is trained; without a file the floats come from the seed."""
+        trainer = self.start("llama.c", self.llama(), {"bnb_4bit_quant_type": "nf4"})
+        del trainer.job["model"]["weights"]
+        trainer.write()
+        trainer.build()
+        trainer.run()
+        run = tensors(trainer)
+        self.assertEqual(sum(tensor.dtype == torch.uint8 for tensor in run.values()), 3 * 7)
+        self.assertTrue(all(0.01 < tensor.min() < tensor.max() < 1 for name, tensor in run.items() if name.endswith("_absmax")))
+
+    def test_refusals(self):
+        trainer = self.start("llama.c", self.llama(), {}, {"rank": 2, "alpha": 4, "targets": ["q_proj"]})
+        for change, message in [
+            ({"lora": {"targets": ["q_proj"]}}, "'model.lora.merge' does not go with model.quantize"),
+            ({"lora": None}, "is trained, and a weight of 4-bit codes is not"),
+            ({"quantize": {"load_in_4bit": True, "skip_modules": ["nothing"]}}, "'nothing' names no module"),
+            ({"quantize": {"load_in_4bit": True, "skip_modules": ["*"]}}, "no linear layer of the model is left to quantize"),
+        ]:
+            job = json.loads(json.dumps(trainer.job))
+            job["model"].update(change)
+            if change.get("lora", True) is None:
+                del job["model"]["lora"]
+            path = pathlib.Path(tempfile.mkdtemp()) / "job.yaml"
+            path.write_text(json.dumps(job))
+            self.assertIn(message, trainer.command("plan", path, status=2))
+
+
+if __name__ == "__main__":
+    unittest.main()
