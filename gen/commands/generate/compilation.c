@@ -282,9 +282,11 @@ static void make_config(const struct compilation *compilation, const char **text
   const struct model_request request = request_of(compilation, compilation->arena, job);
   const int64_t positions = job_has_rows(job) ? 0 : job->data.sequence_length;
   *text = model_published_of_config(compilation->arena, compilation->model, &request, positions, reason);
-  if (*text == NULL || job->model.lora.rank == 0 || job->model.lora.merge) return;
+  const bool adapts = job->model.lora.rank > 0 && !job->model.lora.merge, codes = job->model.quantize.load_in_4bit;
+  if (*text == NULL || (!adapts && !codes)) return;
   *text = NULL;
-  *reason = "model.lora.merge is false, and transformers would open the weights without the adapters";
+  *reason = codes ? "model.quantize leaves codes of 4 bits under names of this project"
+                  : "model.lora.merge is false, and transformers would open the weights without the adapters";
 }
 
 int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text) {
