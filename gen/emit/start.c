@@ -1,6 +1,7 @@
 #include "gen/emit/values.h"
 #include "gen/program/adapters.h"
 #include "gen/program/layers.h"
+#include "gen/program/quantized.h"
 #include "gen/program/weights.h"
 
 /* The row of a module's parameter in the program's tables; -1: another layer's row covers it. */
@@ -91,10 +92,8 @@ struct jinja_value adapters_value(const struct program *program) {
   return value;
 }
 
-/* The row of a buffer of a weight; -1: it has none. */
-static int row_of_buffer(const struct program *program, const struct quantized *quantized, const char *suffix) {
-  const char *path = arena_printf(program->arena, "%s%s", quantized->weight, suffix);
-  const struct weight *weight = weight_named(program->weights, path);
+/* The row of a weight's codes or scales; -1: it has none. */
+static int row_of_quantized(const struct program *program, const struct weight *weight) {
   return weight != NULL ? layers_row(program, (int)(weight - program->weights->items)) : -1;
 }
 
@@ -103,16 +102,17 @@ struct jinja_value quantized_value(const struct program *program) {
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < program->quantized.count; i++) {
     const struct quantized *quantized = &program->quantized.items[i];
-    const int codes = row_of_buffer(program, quantized, "");
-    if (codes < 0) continue;
+    const struct weight *weight = weight_named(program->weights, quantized->weight);
+    const struct weight *absmax = quantized_buffer(program, quantized, QUANTIZED_ABSMAX);
+    const struct weight *nested = quantized_buffer(program, quantized, QUANTIZED_NESTED_ABSMAX);
+    const struct weight *offset = quantized_buffer(program, quantized, QUANTIZED_NESTED_OFFSET);
+    if (row_of_quantized(program, weight) < 0) continue;
     struct jinja_value value = jinja_map(arena);
-    set_comment(
-        arena, value, "name",
-        layers_name(program, (int)(weight_named(program->weights, quantized->weight) - program->weights->items)));
-    set_int(arena, value, "codes", codes);
-    set_int(arena, value, "absmax", row_of_buffer(program, quantized, "_absmax"));
-    set_int(arena, value, "nested_absmax", row_of_buffer(program, quantized, "_nested_absmax"));
-    set_int(arena, value, "nested_offset", row_of_buffer(program, quantized, "_nested_offset"));
+    set_comment(arena, value, "name", layers_name(program, (int)(weight - program->weights->items)));
+    set_int(arena, value, "codes", row_of_quantized(program, weight));
+    set_int(arena, value, "absmax", row_of_quantized(program, absmax));
+    set_int(arena, value, "nested_absmax", row_of_quantized(program, nested));
+    set_int(arena, value, "nested_offset", row_of_quantized(program, offset));
     set_bool(arena, value, "in_out", quantized->in_out);
     set_bool(arena, value, "fp4", program->job->model.quantize.type == QUANT_FP4);
     set_int(arena, value, "out", quantized->out);

@@ -95,14 +95,14 @@ class Quantized(Text):
             codes, state = bnb.quantize_4bit(weight, quant_type=kind, blocksize=64)
             self.assertTrue(torch.equal(run[own], codes), f"codes of {name}")
             if nested:
-                offset = run[own + "_nested_offset"]
+                offset = run[f"{own}_{kind}_nested_offset"]
                 self.assertLess(abs(offset.item() / state.absmax.mean().item() - 1), 1e-6, f"offset of {name}")
                 scales, outer = nearest(state.absmax - offset, levels, 256)
-                self.assertTrue(torch.equal(run[own + "_absmax"], scales), f"scales of {name}")
-                self.assertTrue(torch.equal(run[own + "_nested_absmax"], outer), f"scales of the scales of {name}")
+                self.assertTrue(torch.equal(run[f"{own}_{kind}_absmax"], scales), f"scales of {name}")
+                self.assertTrue(torch.equal(run[f"{own}_{kind}_nested_absmax"], outer), f"scales of the scales of {name}")
                 scales = levels[scales.long()] * outer.repeat_interleave(256)[:len(scales)] + offset
             else:
-                self.assertTrue(torch.equal(run[own + "_absmax"], state.absmax), f"scales of {name}")
+                self.assertTrue(torch.equal(run[f"{own}_{kind}_absmax"], state.absmax), f"scales of {name}")
                 scales = state.absmax
             # bitsandbytes' own code for processors takes scales of other blocks where a row is not whole blocks.
             elements = state.code[torch.cat([codes >> 4, codes & 15], 1).flatten().long()][:weight.numel()]
@@ -203,7 +203,18 @@ class Quantized(Text):
         trainer.run()
         run = tensors(trainer)
         self.assertEqual(sum(tensor.dtype == torch.uint8 for tensor in run.values()), 3 * 7)
-        self.assertTrue(all(0.01 < tensor.min() < tensor.max() < 1 for name, tensor in run.items() if name.endswith("_absmax")))
+        self.assertTrue(all(0.01 < tensor.min() < tensor.max() < 1 for name, tensor in run.items() if name.endswith("_nf4_absmax")))
+
+    def test_codes_of_the_other_kind(self):
+        """An evaluator for FP4 does not read a run's NF4."""
+        trainer = self.start("llama.c", self.llama(), {"bnb_4bit_quant_type": "nf4"}, {"rank": 2, "alpha": 4, "targets": ["q_proj"]})
+        trainer.build()
+        trainer.run()
+        trainer.job["model"]["quantize"]["bnb_4bit_quant_type"] = "fp4"
+        trainer.write()
+        done = subprocess.run([self.program(trainer, "evaluate")], cwd=trainer.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"no tensor for the parameters .*q_proj\.weight_fp4_absmax")
 
     def test_refusals(self):
         trainer = self.start("llama.c", self.llama(), {}, {"rank": 2, "alpha": 4, "targets": ["q_proj"]})

@@ -12,6 +12,7 @@
 #include "gen/plan/graph/weight_visitor.h"
 #include "gen/program/adapters.h"
 #include "gen/program/match.h"
+#include "gen/program/quantized.h"
 
 /* ---- How a region uses a parameter ---- */
 
@@ -191,11 +192,12 @@ static struct treatment treat(void *context, const struct parameter *parameter, 
   return (struct treatment){.mark = is_quantized(context, name) ? 'q' : '-', .trains = true};
 }
 
-static struct value *buffer(struct quantizing *quantizing, const struct parameter *weight, const char *suffix,
+static struct value *buffer(struct quantizing *quantizing, const struct parameter *weight, enum quantized_part part,
                             struct shape shape, enum dtype dtype) {
+  const char *suffix = quantized_suffix(quantizing->job, part);
   const char *module = module_of(quantizing, weight->path);
   struct scope scope = {.region = weight->value->region, .formal = weight->scope, .path = module != NULL ? module : ""};
-  return builder_buffer(quantizing->builder, &scope, arena_printf(quantizing->program->arena, "weight_%s", suffix),
+  return builder_buffer(quantizing->builder, &scope, arena_printf(quantizing->program->arena, "weight%s", suffix),
                         shape, dtype, INIT_ZEROS);
 }
 
@@ -214,12 +216,12 @@ static struct operands store(struct quantizing *quantizing, struct region *regio
   builder_at(quantizing->builder, weight.where);
   operands.items[operands.count++] = weight.value;
   operands.items[operands.count++] =
-      buffer(quantizing, &weight, "absmax", quantized_scales(elements), nested ? DTYPE_UINT8 : DTYPE_FLOAT32);
+      buffer(quantizing, &weight, QUANTIZED_ABSMAX, quantized_scales(elements), nested ? DTYPE_UINT8 : DTYPE_FLOAT32);
   if (nested) {
     operands.items[operands.count++] =
-        buffer(quantizing, &weight, "nested_absmax", quantized_nested(elements), DTYPE_FLOAT32);
+        buffer(quantizing, &weight, QUANTIZED_NESTED_ABSMAX, quantized_nested(elements), DTYPE_FLOAT32);
     operands.items[operands.count++] =
-        buffer(quantizing, &weight, "nested_offset", shape_of(1, INT64_C(1)), DTYPE_FLOAT32);
+        buffer(quantizing, &weight, QUANTIZED_NESTED_OFFSET, shape_of(1, INT64_C(1)), DTYPE_FLOAT32);
   }
   builder_leave(quantizing->builder);
   struct parameter *codes = &region->parameters.items[index];

@@ -15,6 +15,7 @@
 #include "gen/plan/report/stages.h"
 #include "gen/plan/report/traffic.h"
 #include "gen/program/choose.h"
+#include "gen/program/quantized.h"
 #include "gen/program/results.h"
 #include "gen/program/state.h"
 #include "gen/program/weights.h"
@@ -124,15 +125,13 @@ struct quantized_bytes {
 };
 
 static struct quantized_bytes quantized_bytes(const struct program *program) {
-  static const char *const suffixes[] = {"_absmax", "_nested_absmax", "_nested_offset"};
   struct quantized_bytes bytes = {0};
   for (int i = 0; i < program->quantized.count; i++) {
     const struct quantized *quantized = &program->quantized.items[i];
     bytes.codes += shape_count(weight_named(program->weights, quantized->weight)->parameter->shape);
     bytes.floats += quantized->out * quantized->in * dtype_size(DTYPE_FLOAT32);
-    for (int k = 0; k < 3; k++) {
-      const char *path = arena_printf(program->arena, "%s%s", quantized->weight, suffixes[k]);
-      const struct weight *scales = weight_named(program->weights, path);
+    for (int k = 0; k < QUANTIZED_PARTS; k++) {
+      const struct weight *scales = quantized_buffer(program, quantized, k);
       if (scales != NULL) bytes.scales += shape_count(scales->parameter->shape) * dtype_size(scales->parameter->dtype);
     }
   }
