@@ -5,7 +5,7 @@
 
 #include "gen/audit/interp_region.h"
 
-enum { BLOCK_LOOPS = 3, MOST_DIGITS = FORM_MOST_DIMENSIONS - REGION_MOST_LOOPS };
+enum { BLOCK_LOOPS = 3, MOST_DIGITS = FORM_MOST_DIMENSIONS - REGION_MOST_LOOPS, MOST_NUMBERS = 4 };
 
 /* Two accesses, by threads of one block or by two blocks. */
 struct pair {
@@ -14,8 +14,12 @@ struct pair {
   const struct access *a, *b;
   bool same_block;
   enum { ANY_THREADS, OTHER_WARPS, LATER_LANES } who; /* of one block: lanes that have met are in other iterations */
-  const struct form *number; /* a number of the thread whose digits both addresses have, all of them; NULL: none */
-  int digits[MOST_DIGITS];   /* terms of a's form */
+  struct number {
+    const struct form *form; /* a number of the thread whose digits both addresses have */
+    int64_t from, to;        /* these are all of its digits from this place on, below that one; to 0: all above */
+  } numbers[MOST_NUMBERS];
+  int n_numbers;
+  int digits[MOST_DIGITS]; /* terms of a's form */
   int n_digits;
 };
 
@@ -60,33 +64,16 @@ static bool tells_threads(const struct pair *pair, const struct form *form) {
 }
 
 /* The digit of this divisor that conditions fix, to one number for both accesses; NULL: they do not. */
-static const struct digit *fixed_digit(const struct pair *pair, int64_t divisor) {
+static const struct digit *fixed_digit(const struct pair *pair, const struct form *number, int64_t divisor) {
   for (int i = 0; i < pair->a->n_fixed; i++)
     for (int k = 0; k < pair->b->n_fixed; k++) {
       const struct fixed *a = &pair->a->fixed[i], *b = &pair->b->fixed[k];
       const struct digit *digit = digit_of(pair, a->symbol);
-      if (digit->divisor == divisor && form_equal(digit->of, pair->number) && a->number == b->number &&
+      if (digit->divisor == divisor && form_equal(digit->of, number) && a->number == b->number &&
           same_digit(digit, digit_of(pair, b->symbol)))
         return digit;
     }
   return NULL;
-}
-
-/* Whether the digits are all of their number: each begins where the one below ends, and none is missing above. */
-static bool are_all(const struct pair *pair) {
-  int64_t divisor = 1;
-  for (int taken = 0; taken < pair->n_digits + pair->a->n_fixed; taken++) {
-    const struct digit *next = NULL;
-    for (int i = 0; i < pair->n_digits && next == NULL; i++) {
-      const struct digit *digit = digit_of(pair, pair->a->at->terms[pair->digits[i]].symbol);
-      if (digit->divisor == divisor) next = digit;
-    }
-    if (next == NULL) next = fixed_digit(pair, divisor);
-    if (next == NULL) return false;
-    if (next->modulus == 0) return true;
-    divisor = bounded_multiply(divisor, next->modulus);
-  }
-  return divisor > interp_region_span(pair->interp, pair->number).high;
 }
 
 /* A number that is one symbol, as the sum that it stands for. */
@@ -96,28 +83,119 @@ static const struct form *sum_of(const struct pair *pair, const struct form *for
   return sum != NULL ? sum : form;
 }
 
-/* Finds the digits of a number that stand for the thread in both addresses. */
-static void find_digits(struct pair *pair) {
-  const struct form *a = pair->a->at, *b = pair->b->at;
-  for (int i = 0; i < a->n_terms; i++) {
-    pair->number = digit_of(pair, a->terms[i].symbol)->of;
-    pair->n_digits = 0;
-    if (pair->number == NULL || !tells_threads(pair, sum_of(pair, pair->number))) continue;
-    for (int k = 0; k < a->n_terms && pair->n_digits < MOST_DIGITS; k++) {
-      const struct digit *digit = digit_of(pair, a->terms[k].symbol);
-      if (digit->of == NULL || !form_equal(digit->of, pair->number)) continue;
-      if (find_digit(pair, b, digit) >= 0) pair->digits[pair->n_digits++] = k;
-    }
-    if (are_all(pair)) return;
+/* Whether a number is a sum of multiples of `divisor`, those of loops, and a rest below it. */
+static bool is_split_at(const struct pair *pair, const struct form *number, int64_t divisor) {
+  int64_t low = number->constant, high = number->constant;
+  for (int i = 0; i < number->n_terms; i++) {
+    const struct term *term = &number->terms[i];
+    if (loop_of(pair->a, term->symbol) >= 0 && term->factor % divisor == 0) continue;
+    const struct span span = pair->interp->symbols.items[term->symbol].span;
+    const int64_t first = bounded_multiply(term->factor, span.low), last = bounded_multiply(term->factor, span.high);
+    low = bounded_add(low, first < last ? first : last);
+    high = bounded_add(high, first < last ? last : first);
   }
-  pair->number = NULL;
-  pair->n_digits = 0;
+  return low >= 0 && high < divisor;
+}
+
+/* What a number is divided by for a part of it, which is linear itself; 0: that is no part of it. */
+static int64_t divisor_of_part(const struct pair *pair, const struct form *number, const struct form *part) {
+  if (form_equal(number, part)) return 1;
+  if (part->n_terms == 0 || part->constant != 0) return 0;
+  const int64_t divisor = form_factor(number, part->terms[0].symbol) / part->terms[0].factor;
+  if (divisor < 2 || !is_split_at(pair, number, divisor)) return 0;
+  for (int i = 0; i < number->n_terms; i++) {
+    const struct term *term = &number->terms[i];
+    if (term->factor % divisor == 0 && form_factor(part, term->symbol) != term->factor / divisor) return 0;
+  }
+  for (int i = 0; i < part->n_terms; i++)
+    if (form_factor(number, part->terms[i].symbol) != bounded_multiply(part->terms[i].factor, divisor)) return 0;
+  return divisor;
+}
+
+/* Where in a number a digit begins; 0: it is a digit of another number. */
+static int64_t place_of(const struct pair *pair, const struct form *number, const struct digit *digit) {
+  return digit->of == NULL ? 0 : bounded_multiply(divisor_of_part(pair, number, digit->of), digit->divisor);
+}
+
+/* Where the lowest of the digits from `first` on begins. */
+static int64_t lowest_place(const struct pair *pair, const struct form *number, int first) {
+  int64_t lowest = 1;
+  for (int i = first; i < pair->n_digits; i++) {
+    const int64_t place = place_of(pair, number, digit_of(pair, pair->a->at->terms[pair->digits[i]].symbol));
+    if (i == first || place < lowest) lowest = place;
+  }
+  return lowest;
+}
+
+/* Whether the digits from `first` on are all of their number: each begins where the one below ends, and none is missing
+ * below or above. With `in_part`, those may be missing where the number has other loops. */
+static bool are_all(const struct pair *pair, struct number *number, int first, bool in_part) {
+  int64_t place = in_part && pair->a->n_fixed == 0 ? lowest_place(pair, number->form, first) : 1;
+  const struct form *sum = sum_of(pair, number->form);
+  number->from = place;
+  number->to = 0;
+  if (place > 1 && !is_split_at(pair, sum, place)) return false;
+  for (int taken = 0; taken < pair->n_digits - first + pair->a->n_fixed; taken++) {
+    const struct digit *next = NULL;
+    for (int i = first; i < pair->n_digits && next == NULL; i++) {
+      const struct digit *digit = digit_of(pair, pair->a->at->terms[pair->digits[i]].symbol);
+      if (place_of(pair, number->form, digit) == place) next = digit;
+    }
+    if (next == NULL) next = fixed_digit(pair, number->form, place);
+    if (next == NULL) break;
+    if (next->modulus == 0) return true;
+    place = bounded_multiply(place, next->modulus);
+  }
+  if (place > interp_region_span(pair->interp, number->form).high) return true;
+  if (!in_part || place == number->from || !is_split_at(pair, sum, place)) return false;
+  number->to = place;
+  return true;
 }
 
 static bool stands_for_thread(const struct pair *pair, int symbol) {
   const struct digit *digit = digit_of(pair, symbol);
   for (int i = 0; i < pair->n_digits; i++)
     if (same_digit(digit, digit_of(pair, pair->a->at->terms[pair->digits[i]].symbol))) return true;
+  return false;
+}
+
+static bool has_number(const struct pair *pair, const struct form *form) {
+  for (int i = 0; i < pair->n_numbers; i++)
+    if (form_equal(pair->numbers[i].form, form)) return true;
+  return false;
+}
+
+/* Finds the digits of up to `most` numbers that stand for the thread in both addresses. Where the digits of a number
+ * are the same, its loops are, but for those below its digits or above them: a thread is known by its digits and by
+ * the loops that no number has. */
+static void find_digits(struct pair *pair, int most, bool in_part) {
+  const struct form *a = pair->a->at, *b = pair->b->at;
+  for (int i = 0; i < a->n_terms && pair->n_numbers < most; i++) {
+    struct number number = {.form = digit_of(pair, a->terms[i].symbol)->of};
+    const int first = pair->n_digits;
+    if (number.form == NULL || has_number(pair, number.form)) continue;
+    if (!tells_threads(pair, sum_of(pair, number.form))) continue;
+    for (int k = 0; k < a->n_terms && pair->n_digits < MOST_DIGITS; k++) {
+      const struct digit *digit = digit_of(pair, a->terms[k].symbol);
+      const bool is_digit =
+          in_part ? place_of(pair, number.form, digit) > 0 : digit->of != NULL && form_equal(digit->of, number.form);
+      if (is_digit && !stands_for_thread(pair, a->terms[k].symbol) && find_digit(pair, b, digit) >= 0)
+        pair->digits[pair->n_digits++] = k;
+    }
+    if (are_all(pair, &number, first, in_part))
+      pair->numbers[pair->n_numbers++] = number;
+    else
+      pair->n_digits = first;
+  }
+}
+
+/* Whether the digits of numbers stand for a loop of the thread. */
+static bool is_in_digits(const struct pair *pair, int symbol) {
+  for (int i = 0; i < pair->n_numbers; i++) {
+    const struct number *number = &pair->numbers[i];
+    const int64_t factor = form_factor(sum_of(pair, number->form), symbol);
+    if (factor != 0 && factor % number->from == 0 && (number->to == 0 || factor % number->to != 0)) return true;
+  }
   return false;
 }
 
@@ -154,7 +232,7 @@ static bool add_loop(struct equation *equation, const struct pair *pair, int whi
     add_free(equation, of_a - of_b, common(s, t));
     return true;
   }
-  const bool in_digits = pair->number != NULL && x >= 0 && form_factor(sum_of(pair, pair->number), x) != 0;
+  const bool in_digits = x >= 0 && is_in_digits(pair, x);
   const bool is_free = pair->same_block ? is_lane && pair->who != ANY_THREADS : !is_block;
   if (is_free || in_digits) {
     add_free(equation, of_a, s);
@@ -197,13 +275,23 @@ static bool add_others(struct equation *equation, const struct pair *pair, const
   return added;
 }
 
+/* By how much a digit counts in a form, which may have it more than once. */
+static int64_t factor_of_digit(const struct pair *pair, const struct form *form, const struct digit *digit) {
+  int64_t factor = 0;
+  for (int i = 0; i < form->n_terms; i++)
+    if (same_digit(digit_of(pair, form->terms[i].symbol), digit)) factor = bounded_add(factor, form->terms[i].factor);
+  return factor;
+}
+
 static bool add_digits(struct equation *equation, const struct pair *pair) {
   bool added = true;
   for (int i = 0; i < pair->n_digits && added; i++) {
     const int x = pair->digits[i];
-    const int y = find_digit(pair, pair->b->at, digit_of(pair, pair->a->at->terms[x].symbol));
-    added = add_difference(equation, pair->a->at->terms[x].factor, pair->b->at->terms[y].factor, span_of(pair->a, x),
-                           span_of(pair->b, y), REGION_MOST_LOOPS + i);
+    const struct digit *digit = digit_of(pair, pair->a->at->terms[x].symbol);
+    const int y = find_digit(pair, pair->b->at, digit);
+    added =
+        add_difference(equation, factor_of_digit(pair, pair->a->at, digit), factor_of_digit(pair, pair->b->at, digit),
+                       span_of(pair->a, x), span_of(pair->b, y), REGION_MOST_LOOPS + i);
   }
   return added;
 }
@@ -218,10 +306,8 @@ static bool can_differ(const struct pair *pair) {
   return false;
 }
 
-static enum solution overlap_of(struct pair *pair) {
+static enum solution solve(const struct pair *pair) {
   const struct access *a = pair->a, *b = pair->b;
-  if (a->reach.low > b->reach.high || b->reach.low > a->reach.high || !can_differ(pair)) return SOLUTION_NONE;
-  if (pair->who == ANY_THREADS) find_digits(pair);
   struct equation equation = {.is_bound = true};
   for (int i = 0; i < REGION_MOST_LOOPS; i++)
     if (!add_loop(&equation, pair, i)) return SOLUTION_NONE;
@@ -230,6 +316,18 @@ static enum solution overlap_of(struct pair *pair) {
   const int64_t distance = bounded_add(a->at->constant, -b->at->constant);
   equation.sum = (struct span){bounded_add(-(a->size - 1), -distance), bounded_add(b->size - 1, -distance)};
   return added ? equation_solve(&equation) : SOLUTION_NOT_KNOWN;
+}
+
+/* By the digits of one number, which are all of it; where these do not exclude it, by those of several, or of parts. */
+static enum solution overlap_of(const struct pair *pair) {
+  const struct access *a = pair->a, *b = pair->b;
+  if (a->reach.low > b->reach.high || b->reach.low > a->reach.high || !can_differ(pair)) return SOLUTION_NONE;
+  struct pair whole = *pair, parts = *pair;
+  if (pair->who == ANY_THREADS) find_digits(&whole, 1, false);
+  const enum solution solution = solve(&whole);
+  if (solution == SOLUTION_NONE || pair->who != ANY_THREADS) return solution;
+  find_digits(&parts, MOST_NUMBERS, true);
+  return parts.n_numbers > 0 && solve(&parts) == SOLUTION_NONE ? SOLUTION_NONE : solution;
 }
 
 static enum solution overlap(struct pair *pair) {
