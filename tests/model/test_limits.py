@@ -75,7 +75,7 @@ class Limits(unittest.TestCase):
         self.assertRegex(output, r"^source\.c: error: this file, or one that it includes, is a pipe or a device that gives nothing")
 
     def test_a_reader_that_waits_for_a_processor(self):
-        """A fork that does nothing for longer than a pipe may, but does not sleep either, goes on: as under load, here it is stopped."""
+        """A fork that does nothing for longer than a pipe may, but does not sleep either, is not ended: as under load, here it is stopped."""
         (self.work / "source.c").write_text(self.model(f"static const int z = {'+'.join(['1'] * 50000)};"))
         process = subprocess.Popen([GENERATOR, "model", "check", "source.c"], cwd=self.work, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
