@@ -133,7 +133,7 @@ void on_step(struct accel_run *run, const struct accel_progress *at) {
 
 
 def lines_of(result):
-    lines = [line for line in result.stdout.splitlines() if line.startswith(("loaded", "start", "float", "saved", "end", "gather"))]
+    lines = [line for line in result.stdout.splitlines() if line.startswith(("loaded", "start ", "float", "saved", "end", "gather"))]
     return lines, sorted(line for line in result.stderr.splitlines() if "hooks:[RANK" in line and "INFO" not in line)
 
 
