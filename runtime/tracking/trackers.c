@@ -1,5 +1,6 @@
 #include "runtime/tracking/trackers.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/files/files.h"
 #include "runtime/tracking/bytes.h"
 #include "runtime/tracking/histogram.h"
@@ -79,13 +80,29 @@ bool rt_trackers_open(struct trackers *trackers, const struct accel_program *pro
 
 /* ---- Events ---- */
 
-/* All are tried, and the first problem is the one that is reported. */
-bool rt_trackers_flush(struct trackers *trackers, struct problem *problem) {
+/* All of the first `count` are tried, and the first problem is the one that is reported. */
+static bool flush(struct trackers *trackers, int count, struct problem *problem) {
   struct problem other;
   bool good = true;
-  for (int i = 0; i < trackers->count; i++)
+  for (int i = 0; i < count; i++)
     good &= trackers->items[i].sink->flush(trackers->items[i].state, good ? problem : &other);
   return good;
+}
+
+bool rt_trackers_flush(struct trackers *trackers, struct problem *problem) {
+  const double before = rt_now();
+  const bool good = flush(trackers, trackers->count, problem);
+  trackers->flushed = rt_now();
+  trackers->took = trackers->flushed - before;
+  return good;
+}
+
+/* metrics.jsonl has each event at once. Files of tools, of which there may be hundreds, wait until writing them is no
+ * more than a part in SHARE of the time, so that a line at each step leaves the steps their time. */
+static bool flush_due(struct trackers *trackers, struct problem *problem) {
+  enum { SHARE = 100 };
+  const bool all = rt_now() - trackers->flushed >= SHARE * trackers->took;
+  return all ? rt_trackers_flush(trackers, problem) : flush(trackers, trackers->count > 0, problem);
 }
 
 bool rt_trackers_figures(struct trackers *trackers, const struct figures *figures, struct problem *problem) {
@@ -93,7 +110,7 @@ bool rt_trackers_figures(struct trackers *trackers, const struct figures *figure
   if (!rt_scalars_of(&trackers->scalars, figures)) return rt_problem(problem, "no memory for the figures of a line");
   for (int i = 0; i < trackers->count; i++)
     trackers->items[i].sink->scalars(trackers->items[i].state, figures->step, now, &trackers->scalars);
-  return rt_trackers_flush(trackers, problem);
+  return flush_due(trackers, problem);
 }
 
 void rt_trackers_print(const struct trackers *trackers, int64_t step, FILE *out) {
@@ -111,7 +128,7 @@ bool rt_trackers_text(struct trackers *trackers, int64_t step, const char *name,
     const struct tracker *tracker = &trackers->items[i];
     if (tracker->sink->text != NULL) tracker->sink->text(tracker->state, step, now, name, text);
   }
-  return rt_trackers_flush(trackers, problem);
+  return flush_due(trackers, problem);
 }
 
 bool rt_trackers_histogram(struct trackers *trackers, int64_t step, const char *name, const float *values, size_t count,
@@ -123,7 +140,7 @@ bool rt_trackers_histogram(struct trackers *trackers, int64_t step, const char *
     const struct tracker *tracker = &trackers->items[i];
     if (tracker->sink->histogram != NULL) tracker->sink->histogram(tracker->state, step, now, name, &histogram);
   }
-  return rt_trackers_flush(trackers, problem);
+  return flush_due(trackers, problem);
 }
 
 bool rt_trackers_picture(struct trackers *trackers, int64_t step, const char *name, struct picture picture,
@@ -140,13 +157,13 @@ bool rt_trackers_picture(struct trackers *trackers, int64_t step, const char *na
   const bool had_memory = !png.failed;
   rt_bytes_free(&png);
   if (!had_memory) return rt_problem(problem, "no memory for the picture '%.100s'", name);
-  return rt_trackers_flush(trackers, problem);
+  return flush_due(trackers, problem);
 }
 
 bool rt_trackers_close(struct trackers *trackers, enum run_end end, struct problem *problem) {
   const double now = wall_clock();
   struct problem other;
-  bool good = true;
+  bool good = rt_trackers_flush(trackers, problem);
   for (int i = 0; i < trackers->count; i++) {
     good &= trackers->items[i].sink->close(trackers->items[i].state, now, end, good ? problem : &other);
     free(trackers->items[i].state);
@@ -159,12 +176,12 @@ bool rt_trackers_close(struct trackers *trackers, enum run_end end, struct probl
 void rt_trackers_fail(struct trackers *trackers) {
   const double now = wall_clock();
   struct problem problem;
+  rt_trackers_flush(trackers, &problem);
   for (; trackers->count > 1; trackers->count--) {
     const struct tracker *tracker = &trackers->items[trackers->count - 1];
     tracker->sink->close(tracker->state, now, RUN_FAILED, &problem);
     free(tracker->state);
   }
-  rt_trackers_flush(trackers, &problem);
 }
 
 const char *rt_trackers_metrics(const struct trackers *trackers) {

@@ -16,6 +16,7 @@ struct trackers {
   struct tracked tracked;
   struct tracker items[MOST_TRACKERS]; /* metrics.jsonl first */
   int count;
+  double flushed, took; /* rt_now when all that waited was written; the seconds that this took */
   struct scalars scalars;
 };
 
@@ -24,7 +25,8 @@ struct trackers {
 bool rt_trackers_open(struct trackers *trackers, const struct accel_program *program, const char *project_dir,
                       int64_t keep, struct problem *problem);
 
-/* Adds an event and writes all that waits. What cannot be written waits for the next call. */
+/* Adds an event. metrics.jsonl has it at once, the files of tools when that takes no more than a hundredth of
+ * the time, before a checkpoint and at the end. What cannot be written waits for the next call. */
 bool rt_trackers_figures(struct trackers *trackers, const struct figures *figures, struct problem *problem);
 bool rt_trackers_text(struct trackers *trackers, int64_t step, const char *name, const char *text,
                       struct problem *problem);

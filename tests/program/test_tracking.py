@@ -178,7 +178,7 @@ def read_dvclive(folder):
                 found[int(row["step"])][path.stem] = float(row[path.stem])
     if found and (live / "metrics.json").exists():  # between a resume and its first line it may not be there
         newest = json.loads((live / "metrics.json").read_text())
-        assert newest.pop("step") in (max(found), max(found) - 1)
+        assert newest.pop("step") in found  # written after the tables: of a run that was killed in between, it has what was the newest before
     assert yaml.safe_load((live / "params.yaml").read_text())["optimizer.name"] == "adamw"
     return found
 
