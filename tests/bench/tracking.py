@@ -1,5 +1,5 @@
-"""What trackers cost: the time of a step with all of them and a line each step, and without any, in pairs of runs that take
-turns; the median of the pairs' ratios.
+"""What trackers cost: the time of a step with all of them and a line each step, and with metrics.jsonl alone, in pairs of
+runs that take turns; the median of the pairs' ratios.
 
 usage: tests/bench/tracking.py [PAIRS]"""
 
@@ -22,21 +22,21 @@ def trainer_of(tracking):
     job = {"model": {"source": str(MODELS / "nanogpt.c"),
                      "config": {"n_layer": 4, "n_head": 4, "n_embd": 128, "vocab_size": 256, "block_size": 64, "bias": False}},
            "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 12},
-           "optimizer": {"name": "adamw", "lr": 1e-3}, "training": {"steps": STEPS}, "tracking": {"every": 10, **tracking}}
+           "optimizer": {"name": "adamw", "lr": 1e-3}, "training": {"steps": STEPS}, "tracking": {"every": 1, **tracking}}
     trainer = Trainer(job)
-    job["tracking"]["every"] = 10
     (trainer.folder / "corpus.txt").write_bytes(bytes(range(256)) * 200)
     trainer.build(cflags=None)
     return trainer
 
 
 def seconds(trainer):
-    """Of a step, without the first line, and with what happens between steps."""
+    """Of the whole process, and the mean and the median of steps but the first."""
     began = time.perf_counter()
     subprocess.run([trainer.folder / "trainer"], cwd=trainer.folder, check=True, stdout=subprocess.DEVNULL)
     whole = time.perf_counter() - began
     rows = [json.loads(line) for line in (trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()]
-    return whole / STEPS, statistics.median(row["step_ms"] for row in rows[1:]) / 1e3
+    times = [row["step_ms"] / 1e3 for row in rows[1:]]
+    return whole, statistics.fmean(times), statistics.median(times)
 
 
 def main():
@@ -46,7 +46,7 @@ def main():
     for _ in range(pairs):
         a, b = seconds(without), seconds(of_all)
         ratios.append([y / x for x, y in zip(a, b)])
-    for i, what in enumerate(("whole run", "step_ms")):
+    for i, what in enumerate(("whole run", "mean step", "median step")):
         print(f"{what}: all trackers / none, median of {pairs} pairs {statistics.median(r[i] for r in ratios):.4f}, "
               f"from {min(r[i] for r in ratios):.4f} to {max(r[i] for r in ratios):.4f}")
 
