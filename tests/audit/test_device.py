@@ -81,6 +81,21 @@ def topology_problem(folder):
     return why or (None if beyond is not None and "  holds        in-bounds" not in beyond else f"with an edited kernel: {beyond}")
 
 
+def digits_problem(folder):
+    """An index that permutes the digits of a thread's number is of one thread, unless a digit is lost or two fall together."""
+    folder.mkdir()
+    generate(job_of(8, 4, 4, parallelism={"tp": 2, "cp": 4, "cp_comm": "ring"}, config={**WIDE, "n_layer": 1}), folder, "train")
+    why, text = audit(folder), (folder / "program.cu").read_text()
+    index = "y[i / 128 * 128 + i / 32 % 4 * 4 + i / 4 % 8 * 16 + i % 4]"
+    assert index in text
+    for before, after in (("% 8 * 16", "% 8 * 8"), ("i / 32 % 4", "i / 32 % 2"), ("i % 4]", "i % 2]"), ("i / 4 % 8", "i / 4 % 4"), ("i / 32 % 4 *", "i / 16 % 4 *")):
+        (folder / "program.cu").write_text(text.replace(index, index.replace(before, after)))
+        found = audit(folder)
+        if found is None or "  holds        no-race " in found:
+            return f"with {after}: {found}"
+    return why
+
+
 def offload_problem(folder, own="host_states->all_weights", **training):
     """States that stay on the host have bounds of their own, within the host's arena."""
     folder.mkdir()
@@ -167,6 +182,7 @@ def main():
         why = audit(folder)
         failed += check("with hooks", hooks_problem(folder / "hooks"))
         failed += check("sums in one order", topology_problem(folder / "topology"))
+        failed += check("digits of a number", digits_problem(folder / "digits"))
         failed += check("states on the host", offload_problem(folder / "offload"))
         averages = {"ema": {"decay": 0.9, "evaluate": True}}
         failed += check("averages on the host", offload_problem(folder / "averages", "own_weights", **averages))
