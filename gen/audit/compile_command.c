@@ -55,21 +55,25 @@ struct reader {
   struct audit *audit;
   const struct audit_options *options;
   struct claim *claim;
-  const char *text, *at, *line; /* `line`: where the line of `at` begins */
-  struct location where;        /* of the text's first byte */
-  int n_files, n_programs, n_words;
-  bool names_output, is_over;
+  const char *text, *at;
+  struct location where; /* of the text's first byte */
+  int n_programs, n_words;
+  bool is_over;
 };
 
-static struct location location_of(const struct reader *reader, const char *at) {
-  struct location where = reader->where;
-  for (const char *c = reader->text; c < at; c++) {
+/* Of a byte of a text that begins at `where`. */
+static struct location moved_to(struct location where, const char *text, const char *at) {
+  for (const char *c = text; c < at; c++) {
     where.column++;
     if (*c != '\n') continue;
     where.line++;
     where.column = 1;
   }
   return where;
+}
+
+static struct location location_of(const struct reader *reader, const char *at) {
+  return moved_to(reader->where, reader->text, at);
 }
 
 static void refuse(struct reader *reader, enum verdict verdict, const char *at, const char *word, const char *how) {
@@ -175,8 +179,7 @@ static void read_flag(struct reader *reader, const char *begin, const char *word
 
 /* The program, the other half of one for GPUs or its object, or another file. */
 static void read_file(struct reader *reader, const char *begin, const char *word) {
-  static const char *const halves[] = {".c", ".cu", ".hip", ".cu.o", ".hip.o"};
-  reader->n_files++;
+  static const char *const halves[] = {".cu", ".hip", ".cu.o", ".hip.o"};
   if (reader->n_programs == 0 && has_ending(word, ".c")) {
     reader->n_programs++;
     const char *name = name_in_folder(word), *own = name_in_folder(reader->audit->tree->file);
@@ -184,7 +187,7 @@ static void read_file(struct reader *reader, const char *begin, const char *word
       refuse(reader, VERDICT_BROKEN, begin, word, arena_printf(reader->audit->arena, "is compiled, and not %s", own));
     return;
   }
-  for (size_t i = 1; i < sizeof halves / sizeof *halves && reader->audit->device != NULL; i++)
+  for (size_t i = 0; i < sizeof halves / sizeof *halves && reader->audit->device != NULL; i++)
     if (has_ending(word, halves[i])) return;
   claim_fact(reader->audit, reader->claim, location_of(reader, begin), "'%s' is compiled or linked with it", word);
   if (reader->audit->n_elsewhere == 0)
@@ -230,14 +233,8 @@ static const char *stated_command(const struct audit *audit, struct location *wh
   const char *text = audit->tree->written[0].text, *end = strstr(text, "*/");
   const char *build = strncmp(text, "/*", 2) == 0 ? strstr(text, "Build: ") : NULL;
   if (end == NULL || build == NULL || build > end) return NULL;
-  const char *begin = build + strlen("Build: "), *line = text;
-  *where = (struct location){.file = audit->tree->file, .line = 1};
-  for (const char *c = text; c < begin; c++)
-    if (*c == '\n') {
-      where->line++;
-      line = c + 1;
-    }
-  where->column = (int)(begin - line) + 1;
+  const char *begin = build + strlen("Build: ");
+  *where = moved_to((struct location){.file = audit->tree->file, .line = 1, .column = 1}, text, begin);
   while (end > begin && end[-1] == ' ') end--;
   return arena_copy(audit->arena, begin, (size_t)(end - begin));
 }
