@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gen/base/file.h"
+#include "gen/base/system_file.h"
+#include "gen/base/text.h"
 #include "gen/commands/cli/process.h"
 
 static int64_t count_processors(void) {
@@ -18,11 +19,12 @@ static int64_t count_processors(void) {
 }
 
 static bool multiplies_bf16(struct arena *arena) {
-  size_t length;
-  const char *text = read_bytes(arena, "/proc/cpuinfo", &length);
-  static const char *const flags[] = {"avx512_bf16", "amx_bf16", " bf16 "};
-  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-    if (text != NULL && strstr(text, flags[i]) != NULL) return true;
+  static const char *const names[] = {"avx512_bf16", "amx_bf16", "bf16"};
+  const char *text = system_file(arena, "/proc/cpuinfo"), *flags = system_value(arena, text, "flags");
+  if (flags == NULL) flags = system_value(arena, text, "Features");
+  const char *list = arena_printf(arena, " %s ", flags != NULL ? flags : "");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (text_names(list, names[i], false)) return true;
   return false;
 }
 

@@ -10,9 +10,6 @@
 /* Adds a text to an object unless it is NULL or empty. */
 void facts_put(json_t *object, const char *key, const char *text);
 
-/* The text of a file without blanks at its end; NULL where it cannot be read. */
-const char *facts_file(struct arena *arena, const char *path);
-
 /* The first line that a command prints, whose words are separated by blanks; NULL where there is no such command or
  * it fails. */
 const char *facts_line(struct arena *arena, const char *command);

@@ -1,34 +1,13 @@
 /* The machine: its system, processors and memory, from /proc and /sys. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "gen/base/file.h"
-#include "gen/base/quantity.h"
+#include "gen/base/system_file.h"
 #include "gen/base/text.h"
 #include "gen/commands/env/facts.h"
-
-const char *facts_file(struct arena *arena, const char *path) {
-  size_t length = 0;
-  const char *text = read_bytes(arena, path, &length);
-  while (text != NULL && length > 0 && isspace((unsigned char)text[length - 1])) length--;
-  return text == NULL ? NULL : arena_copy(arena, text, length);
-}
-
-/* What follows "NAME" and a colon or an equals sign in the first line of a text that begins so, without quotes. */
-static const char *value_of(struct arena *arena, const char *text, const char *name) {
-  size_t length = strlen(name);
-  for (const char *at = text; at != NULL && *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
-    const char *sign = at + length + (strncmp(at, name, length) == 0 ? strspn(at + length, " \t") : 0);
-    if (strncmp(at, name, length) != 0 || (*sign != ':' && *sign != '=')) continue;
-    sign += 1 + strspn(sign + 1, " \t\"");
-    return arena_copy(arena, sign, strcspn(sign, "\"\n"));
-  }
-  return NULL;
-}
 
 json_t *facts_system(struct arena *arena) {
   struct utsname name;
@@ -37,7 +16,7 @@ json_t *facts_system(struct arena *arena) {
     facts_put(system, "kernel", arena_printf(arena, "%s %s", name.sysname, name.release));
     facts_put(system, "machine", name.machine);
   }
-  facts_put(system, "distribution", value_of(arena, facts_file(arena, "/etc/os-release"), "PRETTY_NAME"));
+  facts_put(system, "distribution", system_value(arena, system_file(arena, "/etc/os-release"), "PRETTY_NAME"));
   return system;
 }
 
@@ -48,7 +27,7 @@ static double least_in_groups(struct arena *arena, const char *root, const char 
   char *folder = arena_printf(arena, "%s%s", root, path);
   double least = 0;
   while (strlen(folder) >= strlen(root)) {
-    const char *text = facts_file(arena, arena_printf(arena, "%s/%s", folder, file));
+    const char *text = system_file(arena, arena_printf(arena, "%s/%s", folder, file));
     double limit = text != NULL ? strtod(text, NULL) : 0; /* 0 of "max" */
     const char *period = text != NULL ? strchr(text, ' ') : NULL;
     if (period != NULL) limit /= strtod(period, NULL); /* cpu.max: microseconds of a period */
@@ -60,7 +39,7 @@ static double least_in_groups(struct arena *arena, const char *root, const char 
 
 /* The path after "ID:CONTROLLERS:" of /proc/self/cgroup; "0::" is of version 2. NULL where there is none. */
 static const char *group_of(struct arena *arena, const char *controller) {
-  const char *text = facts_file(arena, "/proc/self/cgroup");
+  const char *text = system_file(arena, "/proc/self/cgroup");
   for (const char *at = text; at != NULL && *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
     const char *names = strchr(at, ':'), *path = names != NULL ? strchr(names + 1, ':') : NULL;
     if (path == NULL) return NULL;
@@ -87,8 +66,8 @@ static const char *instruction_sets(struct arena *arena, const char *cpuinfo) {
                                      "avx512f",  "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16",
                                      "amx_tile", "amx_int8", "amx_bf16", "asimd",       "asimdhp",     "asimddp",
                                      "sve",      "sve2",     "bf16",     "i8mm",        "vsx",         "v"};
-  const char *flags = value_of(arena, cpuinfo, "flags");
-  if (flags == NULL) flags = value_of(arena, cpuinfo, "Features");
+  const char *flags = system_value(arena, cpuinfo, "flags");
+  if (flags == NULL) flags = system_value(arena, cpuinfo, "Features");
   struct text found = text_in(arena);
   const char *list = flags != NULL ? arena_printf(arena, " %s ", flags) : NULL;
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
@@ -103,8 +82,8 @@ static int count_cores(struct arena *arena, int threads) {
   text_puts(&seen, " ");
   for (int i = 0; i < threads; i++) {
     const char *folder = arena_printf(arena, "/sys/devices/system/cpu/cpu%d/topology", i);
-    const char *package = facts_file(arena, arena_printf(arena, "%s/physical_package_id", folder));
-    const char *core = facts_file(arena, arena_printf(arena, "%s/core_id", folder));
+    const char *package = system_file(arena, arena_printf(arena, "%s/physical_package_id", folder));
+    const char *core = system_file(arena, arena_printf(arena, "%s/core_id", folder));
     if (package == NULL || core == NULL) continue;
     const char *name = arena_printf(arena, "%s:%s", package, core);
     if (text_names(text_string(&seen), name, false)) continue;
@@ -115,11 +94,11 @@ static int count_cores(struct arena *arena, int threads) {
 }
 
 static void put_nodes(struct arena *arena, json_t *processor) {
-  const char *online = facts_file(arena, "/sys/devices/system/node/online");
+  const char *online = system_file(arena, "/sys/devices/system/node/online");
   json_t *nodes = json_object();
   for (int i = 0; online != NULL && i < 1024; i++) {
     const char *folder = arena_printf(arena, "/sys/devices/system/node/node%d", i);
-    const char *processors = facts_file(arena, arena_printf(arena, "%s/cpulist", folder));
+    const char *processors = system_file(arena, arena_printf(arena, "%s/cpulist", folder));
     if (processors == NULL) continue;
     facts_put(nodes, arena_printf(arena, "node %d", i), arena_printf(arena, "processors %s", processors));
   }
@@ -128,16 +107,16 @@ static void put_nodes(struct arena *arena, json_t *processor) {
 }
 
 json_t *facts_processor(struct arena *arena) {
-  const char *cpuinfo = facts_file(arena, "/proc/cpuinfo");
+  const char *cpuinfo = system_file(arena, "/proc/cpuinfo");
   json_t *processor = json_object();
-  const char *model = value_of(arena, cpuinfo, "model name");
-  facts_put(processor, "model", model != NULL ? model : value_of(arena, cpuinfo, "CPU part"));
+  const char *model = system_value(arena, cpuinfo, "model name");
+  facts_put(processor, "model", model != NULL ? model : system_value(arena, cpuinfo, "CPU part"));
   facts_put(processor, "instruction_sets", instruction_sets(arena, cpuinfo));
   int threads = (int)sysconf(_SC_NPROCESSORS_ONLN), cores = count_cores(arena, (int)sysconf(_SC_NPROCESSORS_CONF));
   if (cores > 0) json_object_set_new(processor, "cores", json_integer(cores));
   json_object_set_new(processor, "threads", json_integer(threads));
   facts_put(processor, "allowed_processors",
-            value_of(arena, facts_file(arena, "/proc/self/status"), "Cpus_allowed_list"));
+            system_value(arena, system_file(arena, "/proc/self/status"), "Cpus_allowed_list"));
   double limit = group_limit(arena, "cpu.max", NULL, NULL);
   if (limit > 0) json_object_set_new(processor, "cgroup_limit", json_real(limit));
   put_nodes(arena, processor);
@@ -155,10 +134,10 @@ static void put_bytes(struct arena *arena, json_t *memory, const char *key, doub
 json_t *facts_memory(struct arena *arena) {
   static const char *const lines[][2] = {
       {"total", "MemTotal"}, {"available", "MemAvailable"}, {"swap", "SwapTotal"}, {"huge_pages", "Hugetlb"}};
-  const char *text = facts_file(arena, "/proc/meminfo");
+  const char *text = system_file(arena, "/proc/meminfo");
   json_t *memory = json_object();
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-    const char *value = value_of(arena, text, lines[i][1]);
+    const char *value = system_value(arena, text, lines[i][1]);
     put_bytes(arena, memory, lines[i][0], value != NULL ? strtod(value, NULL) * 1024 : 0);
   }
   put_bytes(arena, memory, "cgroup_limit", group_limit(arena, "memory.max", "memory", "memory.limit_in_bytes"));

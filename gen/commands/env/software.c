@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "gen/base/embedded.h"
+#include "gen/base/system_file.h"
 #include "gen/base/text.h"
 #include "gen/commands/cli/files.h"
 #include "gen/commands/cli/process.h"
@@ -230,7 +231,7 @@ static void put_loaded(struct arena *arena, json_t *loaded, const char *path) {
 }
 
 json_t *facts_loaded(struct arena *arena) {
-  const char *maps = facts_file(arena, "/proc/self/maps");
+  const char *maps = system_file(arena, "/proc/self/maps");
   json_t *loaded = json_object();
   for (const char *at = maps; at != NULL && *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
     const char *line = first_line(arena, at), *path = line != NULL ? strchr(line, '/') : NULL;
