@@ -5,6 +5,7 @@
 #include "gen/emit/values.h"
 #include "gen/program/sharding.h"
 #include "gen/program/stage_parameters.h"
+#include "gen/program/target.h"
 
 /* Elements of a weight's gradient up to the next one. */
 static int64_t padded(const struct weight *weight) {
@@ -70,6 +71,38 @@ static struct jinja_value ranges_value(const struct program *program) {
         .name = range->weight->path, .steps = {range->stage, range->first}, .same = {range->end - range->first}};
   }
   return table_value(program->arena, rows, ranges->count, 2, 1);
+}
+
+/* The next of the ranks that use a parameter after rank `from`; -1: none. */
+static int next_user(const struct pipeline *pipeline, int from, const char *path) {
+  for (int k = from + 1; k < pipeline->ranks; k++)
+    if (rank_uses(pipeline, k, path)) return k;
+  return -1;
+}
+
+static bool has_row(const struct table_row *rows, int count, int lower, int higher) {
+  for (int i = 0; i < count; i++)
+    if (rows[i].steps[0] == lower && rows[i].steps[1] == higher) return true;
+  return false;
+}
+
+/* Ranks that exchange gradients and are no neighbours in a ring, a row each: the lower one, the higher one. None where
+ * there are none, or where the device needs no channel. */
+static struct jinja_value pairs_value(const struct program *program) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  const size_t most = (size_t)pipeline->ranks * (size_t)pipeline->ranks;
+  struct table_row *rows = arena_alloc(program->arena, most * sizeof *rows);
+  int count = 0;
+  for (int i = 0; i < program->weights->count && program->target->ranks.opens_channels; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    if (weight->gradient < 0) continue;
+    for (int k = next_user(pipeline, -1, weight->path), next = k; k >= 0; k = next) {
+      next = next_user(pipeline, k, weight->path);
+      if (next < 0 || next - k == 1 || next - k == pipeline->ranks - 1 || has_row(rows, count, k, next)) continue;
+      rows[count++] = (struct table_row){.name = weight->path, .steps = {k, next}};
+    }
+  }
+  return count == 0 ? jinja_none() : table_value(program->arena, rows, count, 2, 0);
 }
 
 static bool is_of(enum gradient_set set, const struct weight *weight) {
@@ -319,6 +352,7 @@ struct jinja_value pipeline_value(const struct program *program) {
   jinja_set(arena, value, "last_units", units_value(program, program->ranks.pipeline.last_units));
   jinja_set(arena, value, "first_layers", first_layers_value(program));
   jinja_set(arena, value, "ranges", ranges_value(program));
+  jinja_set(arena, value, "pairs", pairs_value(program));
   jinja_set(arena, value, "unused", unused_value(program));
   jinja_set(arena, value, "shared", shared_value(program));
   return value;

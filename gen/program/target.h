@@ -65,7 +65,7 @@ struct target_ranks {
   bool gathers_sums;        /* what adds up in one order is gathered, which overlaps with kernels, and each adds up */
   bool receives_separately; /* gradients of a micro-batch arrive while others are used; else they are sent with them */
   bool fixed_sizes;    /* collectives move as much in each step: how many rows are sent where, the device alone knows */
-  bool stages_in_ring; /* each exchanges with the next one and the one before alone */
+  bool opens_channels; /* between stages, when it starts: of neighbours in a ring, and of those that it is told of */
   bool meet_by_environment; /* by the variables of torchrun; else by MPI */
 };
 

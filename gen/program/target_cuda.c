@@ -44,4 +44,4 @@ const struct target target_cuda = {
                 .has_algorithms = true,
                 .names_algorithms = true,
                 .workspace_bytes = 32 << 20},
-    .ranks = {.gathers_sums = true, .fixed_sizes = true, .stages_in_ring = true, .meet_by_environment = true}};
+    .ranks = {.gathers_sums = true, .fixed_sizes = true, .opens_channels = true, .meet_by_environment = true}};

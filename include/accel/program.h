@@ -65,6 +65,11 @@ struct accel_stage_range {
   size_t first, count;
 };
 
+/* Ranks along pp that exchange gradients of a parameter which both use, and are no neighbours in a ring. */
+struct accel_stage_pair {
+  int lower, higher;
+};
+
 /* And bytes of the arena, from the first on, that no stage of the rank of this number along pp uses. */
 struct accel_unused_range {
   int rank;
@@ -364,6 +369,8 @@ struct accel_program {
   int n_expert_tensors;
   const struct accel_stage_range *stages; /* of ranks that have some layers each */
   int n_stages;
+  const struct accel_stage_pair *stage_pairs; /* each once; of a program for GPUs, which opens a channel for each */
+  int n_stage_pairs;
   const struct accel_gradient *gradients; /* of each tensor; NULL: unused */
   const struct accel_state *states;       /* the parameters first; all are 0 at the start but these */
   int n_states;

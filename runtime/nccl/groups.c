@@ -141,5 +141,5 @@ void accel_gpu_open_collectives(const struct accel_program *program) {
   rt_nccl_watch(all_ranks);
   for (int i = 0; i < ACCEL_AXES; i++)
     if (groups[i].comm != NULL) rt_nccl_watch(groups[i].comm);
-  if (groups[ACCEL_PP].comm != NULL) rt_nccl_open_stages(groups[ACCEL_PP].comm);
+  if (groups[ACCEL_PP].comm != NULL) rt_nccl_open_stages(groups[ACCEL_PP].comm, program);
 }

@@ -27,10 +27,11 @@ accel_stream rt_nccl_begin(void);
  * its own calls as if this had not been called. */
 void rt_nccl_wait(void);
 
-/* Opens and connects the channels between ranks along `comm`, each of which has stages of a pipeline: MOST_CHANNELS or
- * fewer. Waits until the neighbours have done so, too. */
-enum { MOST_CHANNELS = 4 };
-void rt_nccl_open_stages(ncclComm_t comm);
+/* Opens and connects the channels between ranks along `comm`, each of which has stages of a pipeline: those of
+ * neighbours and of the program's `stage_pairs`. One rank has MOST_CHANNELS or fewer, half of them in either direction;
+ * more end the program. Waits until the other ends have done so, too. */
+enum { MOST_CHANNELS = 64 };
+void rt_nccl_open_stages(ncclComm_t comm, const struct accel_program *program);
 
 /* Closes the channels if there are any. After the last message has ended. */
 void rt_nccl_close_stages(void);

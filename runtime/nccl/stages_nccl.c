@@ -4,14 +4,15 @@
  * stream, wait for each other. Two stages send to each other, and continue meanwhile. So the messages of each rank to
  * each of its neighbours have a communicator and a stream of their own, on both sides, and none waits for another one:
  * a message waits for its receipt alone, which is what `accel-gen audit` proves to end. Neighbours are those of a ring,
- * as the last stage of a rank gives to the first one of the next. */
+ * as the last stage of a rank gives to the first one of the next. Other ranks have a channel, from the lower one to the
+ * higher one, where the program says that both add to the gradient of a parameter. */
 #include "include/accel/gpu/collectives.h"
 #include "runtime/gpu/state.h"
 #include "runtime/nccl/groups.h"
 #include "runtime/process/fail.h"
 
 /* Several calls wait on the device at a time, and each takes multiprocessors meanwhile. */
-enum { MOST_BLOCKS = 8, NEIGHBOURS = 2, MOST_STARTED = 1024 };
+enum { MOST_BLOCKS = 8, MOST_STARTED = 1024 };
 
 struct channel {
   int other; /* the rank along the axis */
@@ -26,8 +27,10 @@ static struct {
   int count, made;
 } started;
 
-static struct channel to[NEIGHBOURS], from[NEIGHBOURS];
-static int n_neighbours;
+static struct channels {
+  struct channel items[MOST_CHANNELS / 2];
+  int count;
+} to, from;
 static cudaEvent_t ready, arrived;
 
 static cudaEvent_t event(void) {
@@ -64,14 +67,19 @@ static void join(ncclComm_t comm, int own, int giver, int taker) {
   config.maxCTAs = MOST_BLOCKS;
   RT_NCCL(ncclCommSplit(comm, gives || takes ? giver : NCCL_SPLIT_NOCOLOR, takes, &made, &config));
   if (!gives && !takes) return;
-  struct channel *channel = gives ? to : from;
-  while (channel->comm != NULL) channel++;
+  struct channels *channels = gives ? &to : &from;
+  if (channels->count == MOST_CHANNELS / 2) {
+    struct problem problem;
+    rt_problem(&problem, "`stage_pairs` has one rank with more than %d others", MOST_CHANNELS / 2);
+    rt_fail(&problem, 1);
+  }
+  struct channel *channel = &channels->items[channels->count++];
   open_channel(channel, gives ? taker : giver, made);
   rt_nccl_watch(made);
   connect(channel, gives);
 }
 
-void rt_nccl_open_stages(ncclComm_t comm) {
+void rt_nccl_open_stages(ncclComm_t comm, const struct accel_program *program) {
   int ranks, own;
   RT_NCCL(ncclCommCount(comm, &ranks));
   RT_NCCL(ncclCommUserRank(comm, &own));
@@ -80,7 +88,8 @@ void rt_nccl_open_stages(ncclComm_t comm) {
     join(comm, own, i, next);
     if (ranks > 2) join(comm, own, next, i);
   }
-  n_neighbours = ranks > 2 ? 2 : 1;
+  for (int i = 0; i < program->n_stage_pairs; i++)
+    join(comm, own, program->stage_pairs[i].lower, program->stage_pairs[i].higher);
   ready = event();
   arrived = event();
 }
@@ -92,24 +101,27 @@ static void close_channel(struct channel *channel) {
   *channel = (struct channel){0};
 }
 
+static void close_channels(struct channels *channels) {
+  for (int i = 0; i < channels->count; i++) close_channel(&channels->items[i]);
+  channels->count = 0;
+}
+
 void rt_nccl_close_stages(void) {
-  if (n_neighbours == 0) return;
-  for (int i = 0; i < n_neighbours; i++) {
-    close_channel(&to[i]);
-    close_channel(&from[i]);
-  }
+  if (to.count + from.count == 0) return;
+  close_channels(&to);
+  close_channels(&from);
   for (int i = 0; i < started.made; i++) RT_CUDA(cudaEventDestroy(started.events[i]));
   RT_CUDA(cudaEventDestroy(ready));
   RT_CUDA(cudaEventDestroy(arrived));
-  started.made = started.count = n_neighbours = 0;
+  started.made = started.count = 0;
 }
 
-/* That to or from rank `other` along the axis. The plan refuses messages to others. */
-static const struct channel *channel_of(const struct channel *channels, int other) {
-  for (int i = 0; i < n_neighbours; i++)
-    if (channels[i].other == other) return &channels[i];
+/* That to or from rank `other` along the axis. */
+static const struct channel *channel_of(const struct channels *channels, int other) {
+  for (int i = 0; i < channels->count; i++)
+    if (channels->items[i].other == other) return &channels->items[i];
   struct problem problem;
-  rt_problem(&problem, "rank %d along pp is not a neighbour of this one", other);
+  rt_problem(&problem, "rank %d along pp is not a neighbour of this one, nor of `stage_pairs`", other);
   rt_fail(&problem, 1);
 }
 
@@ -146,7 +158,7 @@ void accel_wait_send(const void *values) {
 }
 
 void accel_start_send(enum accel_axis axis, int other, const void *values, size_t bytes) {
-  const struct channel *channel = channel_of(to, other);
+  const struct channel *channel = channel_of(&to, other);
   (void)axis;
   if (started.count == MOST_STARTED) accel_wait_sends();
   if (started.count == started.made) started.events[started.made++] = event();
@@ -162,7 +174,7 @@ void accel_send(enum accel_axis axis, int other, const void *values, size_t byte
 }
 
 void accel_take(enum accel_axis axis, int other, void *values, size_t bytes) {
-  const struct channel *channel = channel_of(from, other);
+  const struct channel *channel = channel_of(&from, other);
   (void)axis;
   follow_compute(channel);
   RT_NCCL(ncclRecv(values, bytes, ncclUint8, 0, channel->comm, channel->stream));
@@ -179,7 +191,7 @@ void accel_receive(enum accel_axis axis, int other, void *values, size_t bytes) 
 void accel_add_other(enum accel_axis axis, int other, float *values, size_t count) {
   int own;
   RT_NCCL(ncclCommUserRank(rt_nccl_along(axis), &own));
-  const struct channel *channel = channel_of(own < other ? to : from, other);
+  const struct channel *channel = channel_of(own < other ? &to : &from, other);
   RT_NCCL(ncclAllReduce(values, values, count, ncclFloat32, ncclSum, channel->comm, rt_nccl_begin()));
   rt_nccl_wait();
 }

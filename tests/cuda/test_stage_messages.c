@@ -83,6 +83,22 @@ static void add_pairs(void) {
   close_all();
 }
 
+/* Ranks 0 and 2 of four, which are no neighbours, add up; then the sum goes from the lower one to the higher one's. */
+static void add_distant_pair(void) {
+  static const struct accel_stage_pair pairs[] = {{0, 2}};
+  program.stage_pairs = pairs;
+  program.n_stage_pairs = 1;
+  open_all();
+  write_own((float)(own + 1));
+  if (own % 2 == 0) accel_add_other(ACCEL_PP, 2 - own, arena->own, COUNT);
+  if (own == 0) accel_send(ACCEL_PP, 2, arena->own, BYTES);
+  if (own == 2) accel_receive(ACCEL_PP, 0, arena->next, BYTES);
+  accel_gpu_read(&host, arena, sizeof host);
+  require(host.own[COUNT - 1] == (own % 2 == 0 ? 4.0f : (float)(own + 1)), "a sum of two that are no neighbours");
+  require(own != 2 || host.next[0] == 4.0f, "what a rank that is no neighbour sends");
+  close_all();
+}
+
 static void overwrites(void) {
   open_all();
   accel_start_send(ACCEL_PP, next, arena->own, BYTES);
@@ -132,6 +148,7 @@ static void test_messages(void **state) {
   (void)state;
   for (int count = 2; count <= RANKS; count++) expect_good(exchange, count, "");
   for (int count = 2; count <= RANKS; count += 2) expect_good(add_pairs, count, "");
+  expect_good(add_distant_pair, RANKS, "");
 }
 
 /* The environment of whoever starts ranks may let all streams share one queue. */
@@ -144,7 +161,7 @@ static void test_queues(void **state) {
 static void test_breaks(void **state) {
   (void)state;
   expect_end(overwrites, "", STANDIN_STATUS, "without waiting for ncclSend");
-  expect_end(skips_a_rank, "", 1, "along pp is not a neighbour of this one");
+  expect_end(skips_a_rank, "", 1, "along pp is not a neighbour of this one, nor of `stage_pairs`");
   expect_end(waits_for_none, "STANDIN_TIMEOUT=1", STANDIN_STATUS, "did not come");
 }
 

@@ -117,7 +117,9 @@ class Stages(Axes):
         self.go_on(self.stages(8, {"tp": 2, "zero_stage": 3}, replicas=2, config=STILL, watched=False, checkpoint={"every": 2}))
 
     def test_encoder_and_decoder(self):
-        self.stages(2, {}, model="t5", config=T5, data={"sequence_length": 12})
+        """Of four stages, those that have the embedding, of the encoder, the decoder and the loss, are no neighbours."""
+        for ranks in in_turn((2, 4), 2):
+            self.stages(ranks, {"pp": ranks}, model="t5", config=T5, data={"sequence_length": 12})
 
     def test_chunks_of_an_encoder_and_a_decoder(self):
         """The encoder is of several stages, the last of which makes what it gives."""

@@ -309,42 +309,8 @@ static void give_memory(struct program *program) {
   }
 }
 
-/* ---- What a device has no channels for ---- */
-
-/* The next of the ranks that use a parameter after rank `from`; -1: none. */
-static int next_user(const struct pipeline *pipeline, int from, const char *path) {
-  for (int k = from + 1; k < pipeline->ranks; k++)
-    if (rank_uses(pipeline, k, path)) return k;
-  return -1;
-}
-
-/* Gradients of a parameter go from each rank that uses it to the next one. */
-static bool add_up_in_ring(const struct program *program, struct diagnostics *diags) {
-  const struct pipeline *pipeline = &program->ranks.pipeline;
-  for (int i = 0; i < program->weights->count; i++) {
-    const struct weight *weight = &program->weights->items[i];
-    if (weight->gradient < 0) continue;
-    for (int k = next_user(pipeline, -1, weight->path), next = k; k >= 0; k = next) {
-      next = next_user(pipeline, k, weight->path);
-      if (next < 0 || next - k == 1 || next - k == pipeline->ranks - 1) continue;
-      diag_error(diags, job_where(program->job, "parallelism.pp"),
-                 "stages %d and %d add up gradients of '%s', and GPUs exchange with the stages next to theirs alone", k,
-                 next, weight->path);
-      diag_help(diags, "lower parallelism.pp, or set devices.kind: cpu");
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool check_channels(const struct program *program, struct diagnostics *diags) {
-  const bool adds_up = program->kind == PROGRAM_TRAIN && program->target->ranks.stages_in_ring;
-  return !adds_up || add_up_in_ring(program, diags);
-}
-
 bool plan_pipeline(struct program *program, struct diagnostics *diags) {
   if (program->ranks.pipeline.stages == 0) return true;
-  if (!check_channels(program, diags)) return false;
   struct staging staging = {.program = program, .diags = diags};
   staging.used = arena_alloc(program->arena, (size_t)program->functions.count * sizeof *staging.used);
   for (int i = 0; i < program->functions.count; i++) {
