@@ -20,12 +20,6 @@ bool rule_matches(const char *pattern, const char *name) {
   return found;
 }
 
-struct optimizer_numbers rule_numbers(const struct job *job, const char *parameter) {
-  for (int i = 0; i < job->optimizer.n_groups; i++)
-    if (rule_matches(job->optimizer.groups[i].match, parameter)) return job->optimizer.groups[i].numbers;
-  return job->optimizer.numbers;
-}
-
 /* ---- The rules, as PyTorch's documentation of torch.optim writes them ---- */
 
 typedef void rule(const struct step_numbers *step, struct element *e, double g);
@@ -55,16 +49,6 @@ static double correction(double beta, int64_t at) {
 /* NAdam: mu of step t, counted from 1. */
 static double nadam_mu(const struct step_numbers *step, int64_t t) {
   return step->of.beta1 * (1 - 0.5 * pow(0.96, (double)t * step->job->optimizer.momentum_decay));
-}
-
-void rule_begin(struct step_numbers *step) {
-  step->correction1 = correction(step->of.beta1, step->at);
-  step->correction2 = correction(step->of.beta2, step->at);
-  step->mu = nadam_mu(step, step->at + 1);
-  step->next_mu = nadam_mu(step, step->at + 2);
-  step->product = 1;
-  for (int64_t t = 1; t <= step->at + 1 && step->job->optimizer.name == OPTIMIZER_NADAM; t++)
-    step->product *= nadam_mu(step, t);
 }
 
 static void step_by_moments(const struct step_numbers *step, struct element *e, double g) {
@@ -151,6 +135,36 @@ static void lion(const struct step_numbers *step, struct element *e, double g) {
   e->states[0] = step->of.beta2 * e->states[0] + (1 - step->of.beta2) * g;
 }
 
+/* You et al., arXiv:1904.00962, algorithm 2: the direction. */
+static void lamb(const struct step_numbers *step, struct element *e, double g) {
+  move_moments(step, e, g);
+  const double second = e->states[1] / step->correction2;
+  e->weight = e->states[0] / step->correction1 / (sqrt(second) + step->of.eps) + step->of.weight_decay * e->weight;
+}
+
+/* torch.optim.Adafactor of a vector: the direction. */
+static void adafactor(const struct step_numbers *step, struct element *e, double g) {
+  e->states[0] += step->fresh * (g * g - e->states[0]);
+  e->weight = g / sqrt(fmax(e->states[0], step->of.eps * step->of.eps));
+}
+
+/* Lv et al., arXiv:2310.10195, of a vector: the direction. */
+static void adalomo(const struct step_numbers *step, struct element *e, double g) {
+  e->states[0] += step->fresh * (g * g + step->of.eps - e->states[0]);
+  e->weight = g / sqrt(e->states[0]);
+}
+
+/* Defazio et al., arXiv:2405.15682, algorithm 1, with the weights y where gradients are taken, the ends z, and the
+ * average x of these: y = beta1 x + (1 - beta1) z. */
+static void schedule_free(const struct step_numbers *step, struct element *e, double g) {
+  const double y = e->weight, beta = step->of.beta1, old = rule_left(step, e);
+  e->states[1] = step->of.beta2 * e->states[1] + (1 - step->of.beta2) * g * g;
+  const double by = g / (sqrt(e->states[1] / step->correction2) + step->of.eps) + step->of.weight_decay * y;
+  e->states[0] -= step->rate * by;
+  const double x = (1 - step->share) * old + step->share * e->states[0];
+  e->weight = beta * x + (1 - beta) * e->states[0];
+}
+
 static const struct {
   rule *step;
   const char *states[2];
@@ -165,7 +179,12 @@ static const struct {
     [OPTIMIZER_ADADELTA] = {adadelta, {"square_avg", "acc_delta"}},
     [OPTIMIZER_RMSPROP] = {rmsprop, {"square_avg"}},
     [OPTIMIZER_LION] = {lion, {"exp_avg"}},
-    [OPTIMIZER_ADALOMO] = {NULL, {NULL}}, /* the last name: those without a rule are empty */
+    [OPTIMIZER_LAMB] = {lamb, {"exp_avg", "exp_avg_sq"}},
+    [OPTIMIZER_ADAFACTOR] = {adafactor, {"variance"}},
+    [OPTIMIZER_MUON] = {NULL, {"momentum_buffer"}}, /* of matrices, which have no rule for an element */
+    [OPTIMIZER_SCHEDULE_FREE_ADAMW] = {schedule_free, {"z", "exp_avg_sq"}},
+    [OPTIMIZER_LOMO] = {sgd, {NULL}}, /* Lv et al., arXiv:2306.09782 */
+    [OPTIMIZER_ADALOMO] = {adalomo, {"exp_avg_sq"}},
 };
 
 /* Whether any parameter has a momentum. */
@@ -175,16 +194,81 @@ static bool has_momentum(const struct job *job) {
   return has;
 }
 
-int rule_states(const struct job *job, const char *names[MOST_STATES]) {
+/* Averages of a matrix's squares instead of those of its elements. */
+static int factored_states(const struct step_numbers *step, int rank, const int64_t *dim, int64_t count,
+                           struct rule_state states[MOST_STATES]) {
+  const bool adafactor = step->rule == OPTIMIZER_ADAFACTOR;
+  states[0] = (struct rule_state){adafactor ? "row_var" : "exp_avg_sq_row", count / dim[rank - 1]};
+  states[1] = (struct rule_state){adafactor ? "col_var" : "exp_avg_sq_col", count / dim[rank - 2]};
+  return 2;
+}
+
+int rule_states(const struct step_numbers *step, int rank, const int64_t *dim, struct rule_state states[MOST_STATES]) {
+  int64_t elements = 1;
   int count = 0;
-  if (rules[job->optimizer.name].step == NULL) return -1;
-  for (int i = 0; i < 2 && rules[job->optimizer.name].states[i] != NULL; i++)
-    names[count++] = rules[job->optimizer.name].states[i];
-  if (job->optimizer.centered) names[count++] = "grad_avg";
-  if (has_momentum(job)) names[count++] = "momentum_buffer";
+  for (int i = 0; i < rank; i++) elements *= dim[i];
+  if (rank > 1 && (step->rule == OPTIMIZER_ADAFACTOR || step->rule == OPTIMIZER_ADALOMO))
+    return factored_states(step, rank, dim, elements, states);
+  for (int i = 0; i < 2 && rules[step->rule].states[i] != NULL; i++)
+    states[count++] = (struct rule_state){rules[step->rule].states[i], elements};
+  if (step->job->optimizer.centered) states[count++] = (struct rule_state){"grad_avg", elements};
+  if (has_momentum(step->job) && step->job->optimizer.name != OPTIMIZER_MUON)
+    states[count++] = (struct rule_state){"momentum_buffer", elements};
   return count;
 }
 
+/* ---- A step ---- */
+
+/* The group that a parameter is in; NULL: none. */
+static const struct param_group *group_of(const struct job *job, const char *parameter) {
+  for (int i = 0; i < job->optimizer.n_groups; i++)
+    if (rule_matches(job->optimizer.groups[i].match, parameter)) return &job->optimizer.groups[i];
+  return NULL;
+}
+
+/* schedule_free_adamw: the weight of step `at` in the average of all up to it. */
+static double newest_share(const struct job *job, int64_t at) {
+  double highest = 0, weight = 0, sum = 0;
+  for (int64_t t = 0; t <= at; t++) {
+    highest = fmax(highest, rule_rate(job, t));
+    weight = pow((double)(t + 1), job->optimizer.r) * pow(highest, job->optimizer.weight_lr_power);
+    sum += weight;
+  }
+  return sum > 0 ? weight / sum : 0;
+}
+
+struct step_numbers rule_numbers(const struct job *job, const char *parameter, int rank, int64_t at) {
+  const struct param_group *group = group_of(job, parameter);
+  struct step_numbers step = {.job = job, .rule = job->optimizer.name, .at = at, .product = 1};
+  step.of = group != NULL ? group->numbers : job->optimizer.numbers;
+  if (step.rule == OPTIMIZER_MUON && (rank != 2 || (group != NULL && group->adamw))) {
+    step.rule = OPTIMIZER_ADAMW;
+    step.of = group != NULL ? group->adamw_numbers : job->optimizer.adamw;
+  }
+  step.rate = rule_rate(job, at) * step.of.lr_scale;
+  step.correction1 = correction(step.of.beta1, at);
+  step.correction2 = correction(step.of.beta2, at);
+  step.mu = nadam_mu(&step, at + 1);
+  step.next_mu = nadam_mu(&step, at + 2);
+  for (int64_t t = 1; t <= at + 1 && step.rule == OPTIMIZER_NADAM; t++) step.product *= nadam_mu(&step, t);
+  step.fresh = pow((double)(at + 1), job->optimizer.beta2_decay);
+  if (step.rule == OPTIMIZER_SCHEDULE_FREE_ADAMW) step.share = newest_share(job, at);
+  return step;
+}
+
 void rule_step(const struct step_numbers *step, struct element *element, double g) {
-  rules[step->job->optimizer.name].step(step, element, g);
+  rules[step->rule].step(step, element, g);
+}
+
+double rule_left(const struct step_numbers *step, const struct element *element) {
+  const double more = step->rule == OPTIMIZER_SCHEDULE_FREE_ADAMW ? 1 / step->of.beta1 - 1 : 0;
+  return element->weight + (more > 0 ? more * (element->weight - element->states[0]) : 0);
+}
+
+double rule_smoothing(const struct job *job, int64_t at) {
+  const double decay = job->training.ema.decay, updates = (double)(at / job->training.ema.every);
+  if ((at + 1) % job->training.ema.every != 0) return -1;
+  if (job->training.ema.power != 0)
+    return 1 - fmin(decay, 1 - pow(1 + updates / job->training.ema.inv_gamma, -job->training.ema.power));
+  return updates == 0 ? 1 : 1 - decay;
 }

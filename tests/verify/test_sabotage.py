@@ -1,8 +1,8 @@
 """`accel-gen verify` on trainers whose arithmetic was edited: each differs. Unedited ones do not.
 
 usage: test_sabotage.py [--all] [KIND...]
-In a run: the unedited trainers and half of the edits, which SEED says; with --all, as in `ninja soak`, all of them. --table: a line for
-each with what differed.
+In a run: some of the unedited trainers and of the edits, which SEED says; with --all, as in `ninja soak`, all of them.
+--table: a line for each edit with what differed.
 """
 
 import json
@@ -38,6 +38,33 @@ JOBS = {
           "data": {"train": {"path": "train.bin", "format": "nanogpt"}, "batch_size": 2},
           "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9}, "training": {"steps": 20, "seed": 3}},
 }
+
+
+CURVED = {"schedule": {"name": "cosine", "warmup_steps": 3, "min_lr": 1e-4}}
+BETAS = {"betas": [0.8, 0.97]}
+# Optimizers beyond those of the jobs above, with the defaults of their keys and with other numbers.
+OPTIMIZERS = {
+    "lamb": mlp({"name": "lamb", "lr": 0.01}),
+    "lamb_decay": mlp({"name": "lamb", "lr": 0.01, **BETAS, "eps": 1e-4, "weight_decay": 0.1, "clip_grad_norm": 0.5}, **CURVED),
+    "adafactor": mlp({"name": "adafactor", "lr": 0.01}),
+    "adafactor_decay": mlp({"name": "adafactor", "lr": 0.01, "beta2_decay": -0.6, "eps": 1e-3, "least_scale": 0.1,
+                            "clip_threshold": 1.01, "weight_decay": 0.1}, **CURVED),
+    "schedule_free": mlp({"name": "schedule_free_adamw", "lr": 0.01}),
+    "schedule_free_decay": mlp({"name": "schedule_free_adamw", "lr": 0.01, **BETAS, "eps": 1e-6, "weight_decay": 0.1, "r": 0.5,
+                                "weight_lr_power": 1.0}, schedule={"name": "constant", "warmup_steps": 3}),
+    "muon": mlp({"name": "muon", "lr": 0.01, "weight_decay": 0.1}),
+    "muon_plain": mlp({"name": "muon", "lr": 0.01, "nesterov": False, "momentum": 0.8, "adjust_lr_fn": "match_rms_adamw",
+                       "ns_steps": 3, "adamw": {"lr": 0.02, **BETAS, "eps": 1e-6, "weight_decay": 0.1},
+                       "param_groups": [{"match": "output.*", "adamw": True, "lr_scale": 0.5}]}, **CURVED),
+    "lomo": mlp({"name": "lomo", "lr": 0.1, "clip_grad_value": 0.01}),
+    "lomo_norm": mlp({"name": "lomo", "lr": 0.1, "clip_grad_norm": 0.1}),
+    "adalomo": mlp({"name": "adalomo", "lr": 0.01}),
+    "adalomo_decay": mlp({"name": "adalomo", "lr": 0.01, "beta2_decay": -0.6, "eps": 1e-6, "least_scale": 0.1,
+                          "clip_threshold": 1.1, "weight_decay": 0.1, "clip_grad_norm": 0.1}, **CURVED),
+    "average_every": mlp(ADAMW, training={"steps": 20, "seed": 3, "ema": {"decay": 0.9, "every": 2}}),
+    "average_warm": mlp(ADAMW, training={"steps": 20, "seed": 3, "ema": {"decay": 0.99, "warmup": True}}, **CURVED),
+}
+JOBS.update(OPTIMIZERS)
 
 
 class Bench:
@@ -80,7 +107,9 @@ def main(arguments):
     failed = 0
     with tempfile.TemporaryDirectory(prefix="accel-verify-") as folder:
         bench = Bench(pathlib.Path(folder))
-        for name in JOBS:
+        for i, name in enumerate(JOBS):
+            if name in OPTIMIZERS and not is_in_turn(i, 7):
+                continue
             run = bench.verify(name, bench.job(name)[1])
             good = run.returncode == 0 and not subjects(run, "differs")
             print(f"ok unedited {name}" if good else f"not ok unedited {name}: {run.stdout}{run.stderr}")

@@ -35,11 +35,8 @@ static const char *refused_data(const struct job *job) {
 }
 
 static const char *refused_optimizer(const struct job *job) {
-  const char *names[MOST_STATES];
-  if (rule_states(job, names) < 0) return "optimizer.name: there is no rule for this optimizer";
   if (job->optimizer.state_dtype != STATE_FLOAT32) return "optimizer.state_dtype";
   if (job->schedule.wd_incr_style != GROWTH_CONSTANT) return "schedule.wd_incr_style";
-  if (job->training.ema.every > 1 || job->training.ema.power != 0) return "training.ema.every and .warmup";
   return NULL;
 }
 

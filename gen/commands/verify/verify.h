@@ -5,6 +5,7 @@
 
 #include "gen/commands/cli/options.h"
 #include "gen/verify/measure.h"
+#include "gen/verify/ranges.h"
 
 enum verdict { VERDICT_EQUAL, VERDICT_AGREES, VERDICT_DIFFERS, VERDICT_UNKNOWN };
 

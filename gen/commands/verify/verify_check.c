@@ -43,19 +43,14 @@ static void near(struct verification *verify, enum subject subject, double expec
 
 /* ---- A parameter ---- */
 
-/* A parameter through a step: arrays of the trainer before and after it. */
+/* A parameter through a step: the arrays of the trainer after it. */
 struct passage {
   struct verification *verify;
-  const struct measured_tensor *tensor;
+  const struct stored *stored;
   struct step_numbers numbers;
-  double bound; /* of its gradient */
-  int n_states;
-  const char *names[MOST_STATES];
-  const double *before, *after, *states_before[MOST_STATES], *states_after[MOST_STATES];
-};
-
-struct range {
-  double low, middle, high;
+  struct stepping stepping;
+  struct stepped stepped;
+  const double *after, *states_after[MOST_STATES];
 };
 
 static void widen(struct range *range, double by) {
@@ -63,105 +58,90 @@ static void widen(struct range *range, double by) {
   range->high += by;
 }
 
-/* Gradients that the program's may be: the measured one first, the nearest to 0 with and without what a weight decay
- * adds, where a rule turns, and from one end of the bound to the other. Where the bound is `wide` for the gradient,
- * also ever smaller ones around 0. */
-enum { PARTS = 4, HALVES = 24, MOST_GRADIENTS = 3 + PARTS + 1 + 2 * HALVES };
-
-/* An element that is stepped by gradients within [low, high]. */
-struct stepped {
-  const struct passage *passage;
-  struct element before;
-  double low, high;
-  bool wide;
-  struct range weight, states[MOST_STATES];
-  double lowest, highest; /* the gradients of the ends of `weight` */
-};
-
-static int gradients_of(const struct stepped *e, double g, double gradients[MOST_GRADIENTS]) {
-  const double decay = e->passage->numbers.of.weight_decay * e->before.weight;
-  int count = 0;
-  gradients[count++] = g;
-  gradients[count++] = fmin(fmax(0, e->low), e->high);
-  gradients[count++] = fmin(fmax(-decay, e->low), e->high);
-  for (int k = 0; k <= PARTS; k++) gradients[count++] = e->low + (e->high - e->low) * k / PARTS;
-  double size = fmax(fabs(e->low), fabs(e->high));
-  for (int k = 0; k < HALVES && e->wide; k++, size /= 2) {
-    gradients[count++] = fmin(fmax(size, e->low), e->high);
-    gradients[count++] = fmin(fmax(-size, e->low), e->high);
-  }
-  return count;
+static void compare_weight(const struct passage *p, int64_t first, int64_t i) {
+  const double before = p->stepping.weights[i], unit = step_unit;
+  struct range *weight = &p->stepped.weights[i];
+  widen(weight, unit * (fabs(before) + fabs(weight->middle) + 2 * fabs(weight->middle - before)) + 1e-36);
+  verify_number(p->verify, SUBJECT_WEIGHTS, weight->low, weight->high, weight->middle, p->after[first + i],
+                "step %lld: %s[%lld]", (long long)p->numbers.at, p->stored->name, (long long)(first + i));
 }
 
-/* Makes the step by a gradient, and widens what it can give. The new weight. */
-static double step_by(struct stepped *e, double g, bool first) {
-  struct element element = e->before;
-  rule_step(&e->passage->numbers, &element, g);
-  if (first) e->weight = (struct range){element.weight, element.weight, element.weight};
-  if (first || element.weight < e->weight.low) e->lowest = g;
-  if (first || element.weight > e->weight.high) e->highest = g;
-  e->weight.low = fmin(e->weight.low, element.weight);
-  e->weight.high = fmax(e->weight.high, element.weight);
-  for (int s = 0; s < e->passage->n_states; s++) {
-    const double state = element.states[s];
-    if (first) e->states[s] = (struct range){state, state, state};
-    e->states[s].low = fmin(e->states[s].low, state);
-    e->states[s].high = fmax(e->states[s].high, state);
-  }
-  return element.weight;
+/* Whether a state moves as a weight does. */
+static bool is_weight(const struct passage *p, int s) {
+  return s == 0 && p->numbers.rule == OPTIMIZER_SCHEDULE_FREE_ADAMW;
 }
 
-/* Goes from the gradient of an end of the weight's range, sign -1 of the lower one, to where the rule turns. */
-static void climb(struct stepped *e, double g, double sign) {
-  enum { TRIES = 60 };
-  double by = fabs(g) / 2, best = step_by(e, g, false);
-  for (int k = 0; k < TRIES; k++, by = -by) {
-    const double next = fmin(fmax(g + by, e->low), e->high), found = step_by(e, next, false);
-    if (sign * found > sign * best) {
-      best = found;
-      g = next;
-    } else if (k % 2 != 0) {
-      by /= 2;
-    }
-  }
-}
-
-static void compare_element(const struct passage *p, int64_t i) {
-  const struct stored *stored = p->tensor->stored;
-  const double g = p->tensor->gradient[i], unit = step_unit;
-  struct stepped e = {.passage = p, .before.weight = p->before[i], .low = g - p->bound, .high = g + p->bound};
-  double gradients[MOST_GRADIENTS];
-  e.wide = 64 * p->bound > fabs(g);
-  for (int s = 0; s < p->n_states; s++) e.before.states[s] = p->states_before[s] != NULL ? p->states_before[s][i] : 0;
-  const int count = gradients_of(&e, g, gradients);
-  for (int k = 0; k < count; k++) step_by(&e, gradients[k], k == 0);
-  if (e.wide) {
-    climb(&e, e.lowest, -1);
-    climb(&e, e.highest, 1);
-  }
-  widen(&e.weight,
-        unit * (fabs(p->before[i]) + fabs(e.weight.middle) + 2 * fabs(e.weight.middle - p->before[i])) + 1e-36);
-  verify_number(p->verify, SUBJECT_WEIGHTS, e.weight.low, e.weight.high, e.weight.middle, p->after[i],
-                "step %lld: %s[%lld]", (long long)p->numbers.at, stored->name, (long long)i);
-  for (int s = 0; s < p->n_states; s++) {
-    const double old = e.before.states[s];
-    widen(&e.states[s], unit * (fabs(old) + fabs(e.states[s].low) + fabs(e.states[s].high)) + 1e-36);
-    verify_number(p->verify, SUBJECT_STATES, e.states[s].low, e.states[s].high, e.states[s].middle,
-                  p->states_after[s][i], "step %lld: %s of %s[%lld]", (long long)p->numbers.at, p->names[s],
-                  stored->name, (long long)i);
-  }
+static void compare_state(const struct passage *p, int s, int64_t first, int64_t i) {
+  const double old = p->stepping.before[s] != NULL ? p->stepping.before[s][i] : 0, unit = step_unit;
+  struct range *state = &p->stepped.states[s][i];
+  const double moved = is_weight(p, s) ? 2 * fabs(state->middle - old) : 0;
+  widen(state, unit * (fabs(old) + fabs(state->low) + fabs(state->high) + moved) + 1e-36);
+  verify_number(p->verify, SUBJECT_STATES, state->low, state->high, state->middle, p->states_after[s][first + i],
+                "step %lld: %s of %s[%lld]", (long long)p->numbers.at, p->stepping.states[s].name, p->stored->name,
+                (long long)(first + i));
 }
 
 /* The states of a parameter in a checkpoint, which must be there. */
 static bool read_states(struct passage *p, const char *checkpoint, const double *states[MOST_STATES]) {
-  const struct stored *stored = p->tensor->stored;
   const char *file = arena_printf(p->verify->arena, "%s/optimizer.safetensors", checkpoint);
-  for (int s = 0; s < p->n_states; s++) {
-    const char *name = arena_printf(p->verify->arena, "state.%s.%s", stored->name, p->names[s]);
-    states[s] = verify_tensor(p->verify, file, name, stored->count);
+  for (int s = 0; s < p->stepping.n_states; s++) {
+    const struct rule_state *state = &p->stepping.states[s];
+    const char *name = arena_printf(p->verify->arena, "state.%s.%s", p->stored->name, state->name);
+    states[s] = verify_tensor(p->verify, file, name, state->count);
     if (states[s] == NULL) return verify_unknown(p->verify, "the checkpoint has no tensor %s", name);
   }
   return true;
+}
+
+/* Compares the elements from `first` on, as many as the stepping has. */
+static bool compare_elements(struct passage *p, int64_t first) {
+  const struct stepping *s = &p->stepping;
+  if (!ranges_of_step(s, &p->stepped)) return verify_unknown(p->verify, "there is not enough memory");
+  for (int64_t i = 0; i < s->count; i++) compare_weight(p, first, i);
+  for (int k = 0; k < s->n_states; k++)
+    for (int64_t i = 0; i < s->states[k].count; i++) compare_state(p, k, first, i);
+  return true;
+}
+
+/* All elements: together where the rule looks at all of them, else so many at a time. */
+static bool compare_slices(struct passage *p) {
+  enum { SLICE = 1 << 16 };
+  const struct stepping whole = p->stepping;
+  struct stepping *s = &p->stepping;
+  const int64_t each = tensor_rule_of(&p->numbers) != NULL || whole.count < SLICE ? whole.count : SLICE;
+  p->stepped.weights = arena_alloc(p->verify->scratch, (size_t)(each + 1) * sizeof(struct range));
+  for (int k = 0; k < whole.n_states; k++)
+    p->stepped.states[k] = arena_alloc(
+        p->verify->scratch, (size_t)((each < whole.count ? each : whole.states[k].count) + 1) * sizeof(struct range));
+  if (each == whole.count) return compare_elements(p, 0);
+  for (int64_t first = 0; first < whole.count; first += each) {
+    s->count = first + each < whole.count ? each : whole.count - first;
+    s->weights = whole.weights + first;
+    s->gradient = whole.gradient + first;
+    for (int k = 0; k < whole.n_states; k++) {
+      s->states[k].count = s->count;
+      s->before[k] = whole.before[k] != NULL ? whole.before[k] + first : NULL;
+    }
+    if (!compare_elements(p, first)) return false;
+  }
+  p->stepping = whole;
+  return true;
+}
+
+/* Compares a parameter that the step moves; `old` NULL: no checkpoint is before it. */
+static bool compare_moved(struct passage *p, const struct measured_tensor *tensor, const char *old, const char *now) {
+  struct verification *verify = p->verify;
+  const struct stored *stored = p->stored;
+  struct stepping *s = &p->stepping;
+  *s = (struct stepping){.numbers = &p->numbers, .rank = stored->rank, .count = stored->count};
+  memcpy(s->dim, stored->dim, sizeof s->dim);
+  s->weights = stored->values;
+  s->gradient = tensor->gradient;
+  s->bound = measured_bound(&verify->measuring, tensor);
+  s->n_states = rule_states(&p->numbers, stored->rank, stored->dim, s->states);
+  if (!read_states(p, now, p->states_after) || (old != NULL && !read_states(p, old, s->before))) return false;
+  if (old == NULL && p->numbers.rule == OPTIMIZER_SCHEDULE_FREE_ADAMW) s->before[0] = stored->values;
+  return compare_slices(p);
 }
 
 /* Elements of what no gradient changes. */
@@ -186,11 +166,11 @@ static const char *checkpoint_of(struct verification *verify, const char *folder
 
 static void compare_average(struct verification *verify, const char *checkpoint, const struct stored *stored,
                             const double *before, const double *after, int64_t at) {
-  const double decay = verify->job->training.ema.decay, unit = step_unit;
+  const double part = fmax(rule_smoothing(verify->job, at), 0), unit = step_unit;
   const char *file = arena_printf(verify->arena, "%s/ema.safetensors", checkpoint);
   const double *found = verify_tensor(verify, file, stored->name, stored->count);
   for (int64_t i = 0; found != NULL && i < stored->count; i++) {
-    const double expected = at == 0 ? after[i] : before[i] + (1 - decay) * (after[i] - before[i]);
+    const double expected = before[i] + part * (after[i] - before[i]);
     const double bound = unit * (fabs(before[i]) + fabs(after[i]));
     verify_number(verify, SUBJECT_AVERAGES, expected - bound, expected + bound, expected, found[i],
                   "step %lld: the average of %s[%lld]", (long long)at, stored->name, (long long)i);
@@ -208,18 +188,11 @@ static bool compare_tensor(struct verification *verify, const struct measured_te
                 "step %lld: %s, with %lld elements, in its checkpoint", (long long)at, stored->name,
                 (long long)stored->count);
   if (after == NULL) return true;
-  struct passage p = {.verify = verify, .tensor = tensor, .before = stored->values, .after = after};
-  p.numbers = (struct step_numbers){.job = verify->job, .of = rule_numbers(verify->job, stored->name), .at = at};
-  p.numbers.rate = rule_rate(verify->job, at) * p.numbers.of.lr_scale;
-  rule_begin(&p.numbers);
-  p.n_states = rule_states(verify->job, p.names);
-  if (frozen || tensor->gradient == NULL) {
-    compare_kept(verify, tensor, after, at);
-  } else {
-    p.bound = measured_bound(&verify->measuring, tensor);
-    if (!read_states(&p, now, p.states_after) || (!first && !read_states(&p, old, p.states_before))) return false;
-    for (int64_t i = 0; i < stored->count; i++) compare_element(&p, i);
-  }
+  struct passage p = {.verify = verify, .stored = stored, .after = after};
+  p.numbers = rule_numbers(verify->job, stored->name, stored->rank, at);
+  const bool moved = !frozen && tensor->gradient != NULL;
+  if (!moved) compare_kept(verify, tensor, after, at);
+  if (moved && !compare_moved(&p, tensor, first ? NULL : old, now)) return false;
   if (verify->job->training.ema.decay > 0 && !frozen && stored->trained) {
     const char *averages = arena_printf(verify->arena, "%s/ema.safetensors", old);
     const double *before = first ? stored->values : verify_tensor(verify, averages, stored->name, stored->count);
@@ -271,17 +244,27 @@ static bool compare_step(struct verification *verify, const char *folder, const 
   return good;
 }
 
-/* What the run leaves is what its last checkpoint has, bit for bit. */
+/* What the run leaves is what its last checkpoint has, bit for bit, or what follows from that. */
 static bool compare_left(struct verification *verify, const char *folder, int64_t at) {
-  const char *left = arena_printf(verify->arena, "%s/run/model.safetensors", folder);
-  const char *last = arena_printf(verify->arena, "%s/model.safetensors", checkpoint_of(verify, folder, at));
+  const char *left = arena_printf(verify->arena, "%s/run/model.safetensors", folder), *last;
+  const bool free = verify->job->optimizer.name == OPTIMIZER_SCHEDULE_FREE_ADAMW;
+  last = checkpoint_of(verify, folder, at);
   for (const struct stored *stored = verify->reading.first; stored != NULL; stored = stored->next) {
+    const struct step_numbers numbers = rule_numbers(verify->job, stored->name, stored->rank, at - 1);
+    const char *model = arena_printf(verify->arena, "%s/model.safetensors", last);
+    const char *states = arena_printf(verify->arena, "%s/optimizer.safetensors", last);
+    const char *name = arena_printf(verify->arena, "state.%s.z", stored->name);
     const double *a = verify_tensor(verify, left, stored->name, stored->count);
-    const double *b = verify_tensor(verify, last, stored->name, stored->count);
+    const double *b = verify_tensor(verify, model, stored->name, stored->count);
+    const double *z = free ? verify_tensor(verify, states, name, stored->count) : b;
     if (a == NULL || b == NULL) return verify_unknown(verify, "the run leaves no %s", stored->name);
-    for (int64_t i = 0; i < stored->count; i++)
-      verify_number(verify, SUBJECT_LEFT, b[i], b[i], b[i], a[i], "%s[%lld] after the last step", stored->name,
-                    (long long)i);
+    for (int64_t i = 0; i < stored->count; i++) {
+      const struct element element = {.weight = b[i], .states = {z != NULL ? z[i] : b[i]}};
+      const double expected = rule_left(&numbers, &element),
+                   bound = free ? step_unit * (fabs(b[i]) + fabs(expected)) : 0;
+      verify_number(verify, SUBJECT_LEFT, expected - bound, expected + bound, expected, a[i],
+                    "%s[%lld] after the last step", stored->name, (long long)i);
+    }
     arena_reset(verify->scratch);
   }
   return true;
