@@ -107,8 +107,9 @@ struct value external_multiply_quantized(const struct call *call) {
   const int64_t blocks = bounded_add(count, BLOCK - 1) / BLOCK;
   const bool straight = external_member(interp, gemm, "straight", 0) != 0;
   const bool nested = points_to_bytes(call, ABSMAX);
-  const int64_t bytes = bounded_multiply(bounded_multiply(rows, straight ? in : out), 4);
-  external_touch(call, X, bounded_multiply(bounded_multiply(rows, straight ? out : in), 4), false);
+  const int64_t size = external_member(interp, gemm, "type", 0) == 0 ? 4 : 2;
+  const int64_t bytes = bounded_multiply(bounded_multiply(rows, straight ? in : out), size);
+  external_touch(call, X, bounded_multiply(bounded_multiply(rows, straight ? out : in), size), false);
   external_touch(call, CODES, bounded_add(count, 1) / 2, false);
   external_touch(call, ABSMAX, bounded_multiply(blocks, nested ? 1 : 4), false);
   if (nested) {

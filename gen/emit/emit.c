@@ -200,6 +200,9 @@ static struct jinja_value context_value(struct program *program, const struct em
   set_int(arena, context, "whole_bytes", program->weights->bytes);
   set_text(arena, context, "bits16", bits16_name(program));
   set_text(arena, context, "bits16_words", dtype_name(program->bits16));
+  const enum dtype half = half_of_kernels(program);
+  set_text(arena, context, "half", half != DTYPE_FLOAT32 ? dtype_short_name(half) : "");
+  set_text(arena, context, "half_words", dtype_name(half));
   set_text(arena, context, "gradients_struct", weights_type(program->gradients)->name);
   set_text(arena, context, "weights_struct", weights_type(program->weights)->name);
   jinja_set(arena, context, "data", data_value(program));

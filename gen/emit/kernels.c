@@ -124,13 +124,19 @@ static void set_axis(struct arena *arena, struct jinja_value k, const struct nod
   }
 }
 
-/* Whether it reads or writes elements of 16 bits. */
-static bool is_bits16(const struct kernel *kernel) {
+/* The type of the 16-bit elements that it reads or writes; DTYPE_FLOAT32: there are none. */
+static enum dtype half_of(const struct kernel *kernel) {
   for (int i = 0; i < kernel->node->n_outputs; i++)
-    if (dtype_is_bits16(kernel->outputs[i].dtype)) return true;
+    if (dtype_is_bits16(kernel->outputs[i].dtype)) return kernel->outputs[i].dtype;
   for (int i = 0; i < kernel->node->n_inputs; i++)
-    if (dtype_is_bits16(kernel->inputs[i].dtype)) return true;
-  return false;
+    if (dtype_is_bits16(kernel->inputs[i].dtype)) return kernel->inputs[i].dtype;
+  return DTYPE_FLOAT32;
+}
+
+enum dtype half_of_kernels(const struct program *program) {
+  enum dtype half = program->bits16;
+  for (int i = 0; i < program->kernels.count && half == DTYPE_FLOAT32; i++) half = half_of(program->kernels.items[i]);
+  return half;
 }
 
 struct jinja_value gemms_value(const struct program *program, const struct kernel *kernel) {
@@ -183,7 +189,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   set_int(arena, k, "weights", kernel->weights);
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);
-  set_bool(arena, k, "bits16", is_bits16(kernel));
+  set_bool(arena, k, "bits16", half_of(kernel) != DTYPE_FLOAT32);
   set_int(arena, k, "sums", program->kernels.sums);
   set_bool(arena, k, "tf32", program->job->precision.tf32);
   set_bool(arena, k, "by_library", library_computes(program, kernel));

@@ -12,7 +12,7 @@
 
 /* ---- Parameters ---- */
 
-/* bits16: of the structure of 16-bit copies. */
+/* bits16: of the structure of 16-bit copies, in which what has no floats, and so no copy, has half its room, too. */
 static struct jinja_value weight_member_value(const struct program *program, const struct weight_member *member,
                                               bool bits16) {
   struct arena *arena = program->arena;
@@ -28,8 +28,12 @@ static struct jinja_value weight_member_value(const struct program *program, con
   set_int(arena, value, "alignment", bits16 ? 32 : 64);
   set_int(arena, value, "array", node->array != NULL ? weight_array_length(node->array) : 0);
   if (node->parameter != NULL) {
-    set_text(arena, value, "extent", extent_text(arena, node->parameter->shape));
-    set_text(arena, value, "shape", shape_text(arena, node->parameter->shape));
+    const struct shape shape = node->parameter->shape;
+    const int64_t bytes = shape_count(shape) * dtype_size(node->parameter->dtype), floats = (bytes + 3) / 4;
+    const bool dense = floats == shape_count(shape);
+    set_text(arena, value, "extent",
+             bits16 && !dense ? arena_printf(arena, "%lld", (long long)floats) : extent_text(arena, shape));
+    set_text(arena, value, "shape", bits16 && !dense ? "" : shape_text(arena, shape));
     set_origin(arena, value, node->parameter->where);
   }
   return value;

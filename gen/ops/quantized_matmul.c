@@ -1,6 +1,7 @@
 /* y = x W^T, x [..., in], or where `straight` y = x W, x [..., out], by a matrix W [out][in] of 4-bit codes and their
- * scales, as include/accel/quantized_gemm.h has them. With nested scales there are five inputs, else three. The matrix
- * is frozen: dx is the product of dy with the same codes, the other way round. */
+ * scales, as include/accel/quantized_gemm.h has them. With nested scales there are five inputs, else three. y has the
+ * type of x, to which the elements of W are rounded. The matrix is frozen: dx is the product of dy with the same codes,
+ * the other way round. */
 #include <math.h>
 
 #include "gen/ops/support/quantized.h"
@@ -12,7 +13,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
                  const char **error) {
   const int64_t out = node_int(node, "out"), in = node_int(node, "in");
   const bool straight = node_int(node, "straight") != 0, nested = node->n_inputs > NESTED_ABSMAX;
-  if (!op_check_dtype(arena, node, X, DTYPE_FLOAT32, error) || !op_check_rank(arena, node, X, 2, error) ||
+  if (!op_check_float(arena, node, X, error) || !op_check_rank(arena, node, X, 2, error) ||
       !op_check_dtype(arena, node, CODES, DTYPE_UINT8, error) ||
       !op_check_dtype(arena, node, ABSMAX, nested ? DTYPE_UINT8 : DTYPE_FLOAT32, error) ||
       !op_check_shape(arena, node, CODES, quantized_codes(out * in), "two codes a byte", error) ||
@@ -25,7 +26,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   if (op_columns(x) != (straight ? out : in))
     return op_fail(arena, node, error, "%s must have %lld columns", op_operand_text(arena, node, X),
                    (long long)(straight ? out : in));
-  return op_result(shapes, dtypes, op_with_extent(x, x.rank - 1, straight ? in : out), DTYPE_FLOAT32);
+  return op_result(shapes, dtypes, op_with_extent(x, x.rank - 1, straight ? in : out), node->inputs[X]->dtype);
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
@@ -110,6 +111,8 @@ const struct op_kind op_quantized_matmul = {
     .gradient = gradient,
     .sequence.along = op_along_rows,
     .memory.accumulates = 1,
+    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
+    .types.by_codes = true,
     .cost.flops = flops,
     .cost.matmul_flops = flops,
     .reference.evaluate = reference,

@@ -1,5 +1,7 @@
 #include "gen/spec/quantize.h"
 
+#include <string.h>
+
 /* A key of which this value alone goes with codes; NULL: none, the key must be away. */
 struct limit {
   const char *key, *value, *why, *remedy;
@@ -9,17 +11,29 @@ static const struct limit limits[] = {
     {"devices.kind", "cpu", "GPUs have no product with codes", "devices.kind: cpu"},
     {"devices.nodes", "1", "one process alone has codes", "devices.nodes: 1"},
     {"devices.per_node", "1", "one process alone has codes", "devices.per_node: 1"},
-    {"precision.mixed_precision", "no", "products with codes are computed in float32", "precision.mixed_precision: no"},
-    {"precision.param_dtype", "fp32", "products with codes are computed in float32", "precision.param_dtype: fp32"},
     {"model.lora.merge", "false", "adapters cannot be added to codes", "model.lora.merge: false"},
     {"training.ema.decay", NULL, "codes have no average", "no training.ema"},
     {"checkpoint.dtype", "fp32", "scales stay in float32", "no checkpoint.dtype"},
     {"checkpoint.folder_of", NULL, "transformers would not read the codes", "no checkpoint.folder_of"},
 };
 
+/* A program has one type of 16 bits. */
+static void check_types(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *compute = spec_find(job, "model.quantize.bnb_4bit_compute_dtype");
+  const struct spec_node *param = spec_find(job, "precision.param_dtype");
+  if (compute == NULL || param == NULL || spec_is(compute, "fp32") || spec_is(param, "fp32") ||
+      strcmp(compute->text, param->text) == 0)
+    return;
+  diag_error(diags, compute->where, "'model.quantize.bnb_4bit_compute_dtype' is %s, and 'precision.param_dtype' %s",
+             compute->text, param->text);
+  diag_note(diags, param->where, "'precision.param_dtype' is %s here", param->text);
+  diag_help(diags, "use the same type for both, or fp32 for one of them");
+}
+
 void quantize_check(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *cause = spec_find(job, "model.quantize.load_in_4bit");
   if (cause == NULL || cause->integer == 0) return;
+  check_types(job, diags);
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
     const struct limit *limit = &limits[i];
     const struct spec_node *value = spec_find(job, limit->key);

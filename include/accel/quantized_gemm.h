@@ -22,19 +22,21 @@ enum { ACCEL_QUANTIZED_BLOCK = 64, ACCEL_QUANTIZED_NESTED = 256 };
 
 /* y[rows][out] (+)= x[rows][in] W^T, or, `straight`, y[rows][in] (+)= x[rows][out] W, of the matrix W [out][in]. */
 struct accel_quantized_gemm {
+  enum accel_element type; /* of x and y; W's elements are rounded to it, and sums are of float32 */
   int64_t rows, out, in;
   bool straight, accumulate;
   bool fp4;                                /* the levels are those of FP4, else of NF4 */
-  const struct accel_quantized_form *form; /* the runtime's own: how the processor reads codes */
+  const struct accel_quantized_form *form; /* the runtime's own: how the processor reads codes, */
+  bool native;                             /* and whether it multiplies numbers of the type */
 };
 
-/* Makes one ready, by what the processor has. Always true: as of any other product, whether it runs as it is meant to.
- */
+/* Makes one ready, by what the processor has. Returns whether numbers of its type are multiplied as such; false: they
+ * are widened to float32. */
 bool accel_open_quantized_gemm(struct accel_quantized_gemm *gemm);
 
 /* The product. absmax has floats where nested_absmax is NULL, else codes of 8 bits; nested_offset is one number. The
  * bits do not depend on the number of threads. What oneDNN says is in accel_onednn_status. */
-void accel_multiply_quantized(const struct accel_quantized_gemm *gemm, float *y, const float *x, const uint8_t *codes,
+void accel_multiply_quantized(const struct accel_quantized_gemm *gemm, void *y, const void *x, const uint8_t *codes,
                               const void *absmax, const float *nested_absmax, const float *nested_offset);
 
 #endif

@@ -175,11 +175,17 @@ extern dnnl_status_t dnnl_gemm_bf16bf16f32(char transa, char transb, dnnl_dim_t 
                                            const uint16_t *b, dnnl_dim_t b_step, float beta, float *c,
                                            dnnl_dim_t c_step) __attribute__((weak));
 
-static bool has_gemm(const struct accel_gemm *p) {
+dnnl_status_t rt_gemm_bfloat16(char transa, char transb, int64_t rows, int64_t columns, int64_t depth,
+                               const uint16_t *a, int64_t a_step, const uint16_t *b, int64_t b_step, float beta,
+                               float *y, int64_t y_step) {
+  return dnnl_gemm_bf16bf16f32(transa, transb, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, y, y_step);
+}
+
+bool rt_has_gemm_bfloat16(void) {
   const uint16_t one = 0x3f80;
   float y = 0;
-  if (p->type != ACCEL_BF16 || p->result != ACCEL_F32 || dnnl_gemm_bf16bf16f32 == NULL) return false;
-  return dnnl_gemm_bf16bf16f32('N', 'N', 1, 1, 1, 1.0f, &one, 1, &one, 1, 0.0f, &y, 1) == dnnl_success && y == 1.0f;
+  if (dnnl_gemm_bf16bf16f32 == NULL) return false;
+  return rt_gemm_bfloat16('N', 'N', 1, 1, 1, &one, 1, &one, 1, 0.0f, &y, 1) == dnnl_success && y == 1.0f;
 }
 
 /* Columns of y from `first` on, or rows where there are more of them. */
@@ -196,8 +202,8 @@ static dnnl_status_t multiply_part(const struct accel_gemm *p, struct begins at,
   if (p->type == ACCEL_F32)
     return dnnl_sgemm(transa, transb, rows, columns, p->depth, 1.0f, (const float *)a + at.a, a_step,
                       (const float *)b + at.b, b_step, beta, y + at.y, p->y_row);
-  return dnnl_gemm_bf16bf16f32(transa, transb, rows, columns, p->depth, 1.0f, (const uint16_t *)a + at.a, a_step,
-                               (const uint16_t *)b + at.b, b_step, beta, y + at.y, p->y_row);
+  return rt_gemm_bfloat16(transa, transb, rows, columns, p->depth, (const uint16_t *)a + at.a, a_step,
+                          (const uint16_t *)b + at.b, b_step, beta, y + at.y, p->y_row);
 }
 
 /* In parts each thread takes whole registers of columns or rows: oneDNN has one thread within a parallel region. */
@@ -222,7 +228,8 @@ bool accel_open_gemm(struct accel_gemm *gemm) {
   gemm->packed = rt_open_packed(gemm);
   if (floats && (gemm->in_parts || gemm->weights > 0)) return true;
   gemm->primitive = make_primitive(gemm);
-  gemm->in_parts = gemm->in_parts && gemm->primitive != NULL && has_gemm(gemm);
+  gemm->in_parts = gemm->in_parts && gemm->primitive != NULL && gemm->type == ACCEL_BF16 && gemm->result == ACCEL_F32 &&
+                   rt_has_gemm_bfloat16();
   return gemm->primitive != NULL || floats;
 }
 

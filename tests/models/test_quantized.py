@@ -1,7 +1,10 @@
 """model.quantize against bitsandbytes, PEFT and transformers: codes and scales are bitsandbytes' to the bit, QLoRA's losses,
-an evaluation and a text's logits are those of the dequantized weights, a stopped run resumes bit for bit, and no program
-holds more than its plan says."""
+an evaluation and a text's logits are those of the dequantized weights, in 16 bits as near as PyTorch's own, a stopped run
+resumes bit for bit, and no program holds more than its plan says."""
 
+import contextlib
+import copy
+import functools
 import json
 import pathlib
 import subprocess
@@ -15,6 +18,7 @@ import torch.nn.functional as F
 from peer import GENERATOR, MODELS, QUICK, Order, Text, Trainer
 from order import EVAL, splits
 from peft import LoraConfig, get_peft_model
+from rotation import in_turn
 from safetensors.torch import load_file, save_file
 from test_lora import plain
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
@@ -125,31 +129,40 @@ class Quantized(Text):
                 parameter.data.copy_(own)  # for what is computed with it
         return trainer, names
 
-    def follow(self, metrics):
-        """The losses of PEFT on the dequantized weights, over all steps."""
-        optimizer = torch.optim.AdamW([p for p in self.peer.parameters() if p.requires_grad], lr=LR, weight_decay=0.1, eps=1e-4)
-        for step, row in enumerate(metrics):
+    def losses(self, peer, under=contextlib.nullcontext):
+        """PEFT's losses on the dequantized weights, over all steps."""
+        optimizer = torch.optim.AdamW([p for p in peer.parameters() if p.requires_grad], lr=LR, weight_decay=0.1, eps=1e-4)
+        for step in range(STEPS):
             tokens, targets = self.batches(step)
-            loss = F.cross_entropy(self.peer(tokens).logits.flatten(0, 1), targets.flatten())
+            with under():
+                loss = F.cross_entropy(peer(tokens).logits.flatten(0, 1).float(), targets.flatten())
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            self.assertLess(abs(row["loss"] / loss.item() - 1), 1e-5, f"loss of step {step + 1}")
+            yield loss.item()
+
+    def follow(self, metrics):
+        for step, (row, loss) in enumerate(zip(metrics, self.losses(self.peer), strict=True)):
+            self.assertLess(abs(row["loss"] / loss - 1), 1e-5, f"loss of step {step + 1}")
 
     def program(self, trainer, kind):
         program = trainer.folder / kind
         subprocess.run([GENERATOR, "build", trainer.path, "--program", kind, "-o", program], check=True, env=QUICK)
         return program
 
-    def check_text(self, trainer):
-        """The logits of a greedy text, which reads codes row by row, against those of all positions at once."""
+    def logits_of_text(self, trainer):
+        """The logits of a greedy text, which reads codes row by row, and the tokens that they are of."""
         prompt, count = b"codes", 6
         subprocess.run([self.program(trainer, "generate"), "--prompt", prompt.decode(), "--tokens", str(count), "--temperature", "0",
                         "--logits", "logits.f32"], cwd=trainer.folder, check=True, capture_output=True)
         logits = torch.from_numpy(np.fromfile(trainer.folder / "logits.f32", np.float32)).reshape(count, -1)
-        tokens = list(prompt) + logits.argmax(1).tolist()
+        return logits, lambda peer: peer.eval()(torch.tensor([[*prompt, *logits.argmax(1).tolist()][:-1]])).logits[0, len(prompt) - 1:].float()
+
+    def check_text(self, trainer):
+        """Against those of all positions at once."""
+        logits, wanted = self.logits_of_text(trainer)
         with torch.no_grad():
-            wanted = self.peer.eval()(torch.tensor([tokens[:-1]])).logits[0, len(prompt) - 1:]
+            wanted = wanted(self.peer)
         self.assertLess(((logits - wanted).norm() / wanted.norm()).item(), 1e-5, "logits of a text")
 
     def test_llama_nf4_double(self):
@@ -194,6 +207,55 @@ class Quantized(Text):
         for name, tensor in whole.items():
             self.assertTrue(torch.equal(tensor, again[name]), name)
 
+    def multiply_in(self, dtype, names):
+        """As bitsandbytes' Linear4bit with that compute_dtype."""
+        rounded = copy.deepcopy(self.peer)
+        for name, module in rounded.named_modules():
+            if isinstance(module, torch.nn.Linear) and plain(name + ".weight") in names:
+                module.forward = lambda x, weight=module.weight: F.linear(x.to(dtype), weight.to(dtype)).to(x.dtype)
+        return rounded
+
+    def test_bits16(self):
+        """Under autocast, and where products with codes alone have 16 bits: losses and logits are as far from float32's as
+        PyTorch's in that type, twice at most; the audit holds, and a stopped run resumes to the same bits."""
+        for word, dtype, autocast in in_turn((("bf16", torch.bfloat16, True), ("bf16", torch.bfloat16, False), ("fp16", torch.float16, False)), 3):
+            with self.subTest(dtype=word, autocast=autocast):
+                self.check_bits16(word, dtype, autocast)
+
+    def check_bits16(self, word, dtype, autocast):
+        self.draw(1)
+        quantize = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
+        groups = {"precision": {"mixed_precision": word}} if autocast else {}
+        trainer = self.start("llama.c", self.llama(64, 128), quantize if autocast else {**quantize, "bnb_4bit_compute_dtype": word},
+                             {"rank": 2, "alpha": 4, "targets": ["q_proj", "down_proj"]}, checkpoint={"every": 8, "resume": "auto"}, **groups)
+        trainer.build()
+        own = np.array([row["loss"] for row in trainer.run()])
+        names = self.check_codes(trainer, quantize)
+        under = functools.partial(torch.autocast, "cpu", dtype=dtype) if autocast else contextlib.nullcontext
+        narrow = copy.deepcopy(self.peer) if autocast else self.multiply_in(dtype, names)
+        wide, half = (np.array(list(losses)) for losses in (self.losses(self.peer), self.losses(narrow, under)))
+        away, peers = (np.sqrt(np.square(losses / wide - 1).mean()) for losses in (own, half))
+        print(f"{word}{' by autocast' * autocast}: losses {away:.1e} from float32's, PyTorch's {peers:.1e}")
+        self.assertLess(away, 2 * peers)
+        whole = tensors(trainer)
+        trainer.run("--resume", "run/checkpoints/checkpoint_1")
+        again = tensors(trainer)
+        for name, tensor in whole.items():
+            self.assertTrue(torch.equal(tensor, again[name]), name)
+        trainer.generate()
+        self.assertIn(" 0 broken", trainer.command("audit", "trainer.c"))
+        adapters = load_file(trainer.folder / "run" / "adapter" / "adapter_model.safetensors")
+        for peer in (self.peer, narrow):
+            for name, parameter in peer.named_parameters():
+                if parameter.requires_grad:
+                    parameter.data.copy_(adapters[name.replace(".default.", ".")])
+        logits, of = self.logits_of_text(trainer)
+        with torch.no_grad():
+            wanted = of(self.peer)
+            with under():
+                rounded = of(narrow)
+        self.assertLess((logits - wanted).norm(), 2 * (rounded - wanted).norm(), "logits of a text")
+
     def test_without_adapters(self):
         """A frozen part is in codes, the rest is trained; without a file the floats come from the seed."""
         trainer = self.start("llama.c", self.llama(), {"bnb_4bit_quant_type": "nf4"})
@@ -220,12 +282,14 @@ class Quantized(Text):
         trainer = self.start("llama.c", self.llama(), {}, {"rank": 2, "alpha": 4, "targets": ["q_proj"]})
         for change, message in [
             ({"lora": {"targets": ["q_proj"]}}, "'model.lora.merge' does not go with model.quantize"),
+            ({"quantize": {"load_in_4bit": True, "bnb_4bit_compute_dtype": "bf16"}}, "'model.quantize.bnb_4bit_compute_dtype' is bf16"),
             ({"lora": None}, "is trained, and a weight of 4-bit codes is not"),
             ({"quantize": {"load_in_4bit": True, "skip_modules": ["nothing"]}}, "'nothing' names no module"),
             ({"quantize": {"load_in_4bit": True, "skip_modules": ["*"]}}, "no linear layer of the model is left to quantize"),
         ]:
             job = json.loads(json.dumps(trainer.job))
             job["model"].update(change)
+            job["precision"] = {"param_dtype": "fp16"}
             if change.get("lora", True) is None:
                 del job["model"]["lora"]
             path = pathlib.Path(tempfile.mkdtemp()) / "job.yaml"

@@ -72,8 +72,9 @@ def quantize_holds(job):
     model = job.get("model", {})
     if not model.get("quantize", {}).get("load_in_4bit", False):
         return True
-    allowed = {"devices.kind": "cpu", "devices.nodes": 1, "devices.per_node": 1, "precision.mixed_precision": "no",
-               "precision.param_dtype": "fp32", "checkpoint.dtype": "fp32"}
+    if len({job.get("precision", {}).get("param_dtype", "fp32"), model["quantize"].get("bnb_4bit_compute_dtype", "fp32")} - {"fp32"}) > 1:
+        return False  # a program has one type of 16 bits
+    allowed = {"devices.kind": "cpu", "devices.nodes": 1, "devices.per_node": 1, "checkpoint.dtype": "fp32"}
     return (all((compared(job, key) or value) == value for key, value in allowed.items()) and "ema" not in job.get("training", {})
             and "folder_of" not in job.get("checkpoint", {}) and ("lora" not in model or model["lora"].get("merge", True) is False))
 

@@ -105,8 +105,10 @@ static bool stays_wide(const struct body *body, const struct value *value) {
   return base->kind == VALUE_PARAMETER && in_fp32 != NULL && in_fp32[body->from->id][base->index];
 }
 
+/* Scales of codes stay as they are. */
 static void convert_inputs(struct body *body, struct node *node, enum dtype dtype) {
-  for (int i = 0; i < node->n_inputs; i++) node->inputs[i] = converted(body, node->inputs[i], dtype);
+  const int count = node->kind->types.by_codes ? 1 : node->n_inputs;
+  for (int i = 0; i < count; i++) node->inputs[i] = converted(body, node->inputs[i], dtype);
 }
 
 static enum dtype widest_input(const struct node *node) {
@@ -135,16 +137,18 @@ static enum autocast_rule rule_of(const struct pass *pass, const struct node *no
   return pass->rules->cuda ? node->autocast.cuda : node->autocast.cpu;
 }
 
-/* The 16 bits that go in where autocast has no say and the processor's kernel takes float32 alone; else DTYPE_FLOAT32.
- */
-static enum dtype narrows_to(const struct pass *pass, const struct node *node) {
-  bool wide = node->kind->types.float32_on_cpu && !pass->rules->cuda && pass->rules->bits16 == DTYPE_FLOAT32;
-  return wide ? node->inputs[0]->dtype : DTYPE_FLOAT32;
+/* The type that the node runs in whatever goes in, where autocast has no say; that which goes in: it has none. */
+static enum dtype own_type(const struct pass *pass, const struct node *node) {
+  const enum dtype given = node->inputs[0]->dtype;
+  if (pass->rules->bits16 != DTYPE_FLOAT32) return given;
+  if (node->kind->types.by_codes) return pass->rules->codes;
+  return node->kind->types.float32_on_cpu && !pass->rules->cuda && dtype_is_bits16(given) ? DTYPE_FLOAT32 : given;
 }
 
-/* The node in float32; what reads its results reads them in the type that went in. */
-static void widen_node(struct body *body, const struct node *from, struct node *node, enum dtype dtype) {
-  convert_inputs(body, node, DTYPE_FLOAT32);
+/* The node in its own type; what reads its results reads them in the type that went in. */
+static void convert_to_own(struct body *body, const struct node *from, struct node *node) {
+  const enum dtype dtype = node->inputs[0]->dtype;
+  convert_inputs(body, node, own_type(body->pass, node));
   infer_types(body, node);
   region_append(body->pass->graph, body->region, node);
   for (int i = 0; i < node->n_outputs; i++) body->map[from->outputs[i]->id] = add_cast(body, node->outputs[i], dtype);
@@ -263,9 +267,8 @@ static void fill(struct body *body, const struct region *from, const enum dtype 
   for (int i = 0; i < from->nodes.count; i++) {
     struct node *copy = node_copy(graph, from->nodes.items[i], body->region, body->map);
     body->region->nodes.count--; /* casts come before it */
-    enum dtype narrow = copy->call == NULL ? narrows_to(body->pass, copy) : DTYPE_FLOAT32;
-    if (dtype_is_bits16(narrow)) {
-      widen_node(body, from->nodes.items[i], copy, narrow);
+    if (copy->call == NULL && copy->n_inputs > 0 && own_type(body->pass, copy) != copy->inputs[0]->dtype) {
+      convert_to_own(body, from->nodes.items[i], copy);
       continue;
     }
     if (copy->call != NULL)
@@ -346,7 +349,8 @@ static enum dtype type_of_copies(const struct graph *graph) {
 }
 
 enum dtype cast(struct graph *graph, const struct cast_rules *rules) {
-  if (rules->bits16 == DTYPE_FLOAT32 && rules->storage == DTYPE_FLOAT32) return DTYPE_FLOAT32;
+  if (rules->bits16 == DTYPE_FLOAT32 && rules->storage == DTYPE_FLOAT32 && rules->codes == DTYPE_FLOAT32)
+    return DTYPE_FLOAT32;
   struct pass pass = {.graph = graph, .rules = rules, .entry = graph->entry, .n_values = graph->next_value};
   const struct region *entry = graph->entry;
   enum dtype *inputs = arena_alloc(graph->arena, ((size_t)entry->inputs.count + 1) * sizeof *inputs);

@@ -16,12 +16,12 @@ from rotation import SEED, in_turn  # tests/program
 from test_kernels import HOW
 
 # What stays in float32 (or int32) whatever the model is in: statistics of rows, the loss, angles.
-WIDE = {"lse", "mean", "rstd", "running_mean", "running_var", "next_mean", "next_var", "loss", "scale", "d_loss", "workspace", "cache", "next",
+WIDE = {"lse", "mean", "rstd", "running_mean", "running_var", "next_mean", "next_var", "loss", "scale", "d_loss", "workspace", "absmax", "nested_absmax", "nested_offset", "cache", "next",
         "k_cache", "v_cache", "next_k", "next_v", "cos", "sin", "targets", "tokens"}
 WITHOUT = {"arange", "table", "random_uniform", "random_normal", "random_int", "sparse_rows",  # no operand of a type to choose
            "inverse_target_count", "linear_cross_entropy", "linear_cross_entropy_backward", "linear_cross_entropy_forward_backward",
            "lstm", "lstm_incremental", "lstm_backward", "selective_scan", "selective_scan_incremental", "selective_scan_backward", "sparse_matmul", "sparse_dot",
-           "keep", "group_starts", "group_order", "grouped_matmul", "grouped_matmul_weight", "quantized_matmul"}  # in float32 whatever the model is in
+           "keep", "group_starts", "group_order", "grouped_matmul", "grouped_matmul_weight"}  # in float32 whatever the model is in
 # The rounding of a result, and of what it is added to: of the largest value.
 TOLERANCE = {"accel_bf16": 2**-7, "accel_f16": 2**-10}
 EACH = {"gcc": 6, "clang": 15}  # of the fixed cases, which by SEED; of float16, in which kernels differ by two functions, half of these
@@ -29,7 +29,7 @@ WAYS = [("gcc", "accel_bf16", 0), ("gcc", "accel_f16", 1), ("clang", "accel_bf16
 # Where the processor has AVX512-BF16, their matmuls are its instructions: clang makes them without.
 BY_PROCESSOR = ("attention", "attention_backward", "biased_attention", "biased_attention_backward")
 ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "biased_attention",
-            "biased_attention_backward", "dropout", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached")
+            "biased_attention_backward", "dropout", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached", "quantized_matmul")
 
 
 def patterns(case, kind):
