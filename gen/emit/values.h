@@ -41,7 +41,8 @@ const char *init_enumerator(enum initializer_kind kind);
 /* The type of the weights' copies of 16 bits: "bf16", "f16"; "" where there are none. */
 const char *bits16_name(const struct program *program);
 
-/* The type of 16 bits that a program's kernels have, also where weights have no copies; DTYPE_FLOAT32: there is none. */
+/* The type of 16 bits that a program's kernels have, also where weights have no copies; DTYPE_FLOAT32: there is none.
+ */
 enum dtype half_of_kernels(const struct program *program);
 
 /* "weights_bf16": the weights' copies of 16 bits in the arena and as a parameter; "block_weights_bf16": their type. */

@@ -120,8 +120,8 @@ struct job {
       bool load_in_4bit; /* false: weights are floats */
       enum quant_type type;
       enum mixed_precision compute; /* the type of products with codes; PRECISION_NO: float32 */
-      bool double_quant;         /* scales are codes of 8 bits */
-      struct named *skip, *keep; /* skip_modules, NULL: none are given; keep_in_fp32_modules */
+      bool double_quant;            /* scales are codes of 8 bits */
+      struct named *skip, *keep;    /* skip_modules, NULL: none are given; keep_in_fp32_modules */
       int n_skip, n_keep;
     } quantize;
   } model;

@@ -9,8 +9,12 @@ struct limit {
 
 static const struct limit limits[] = {
     {"devices.kind", "cpu", "GPUs have no product with codes", "devices.kind: cpu"},
-    {"devices.nodes", "1", "one process alone has codes", "devices.nodes: 1"},
-    {"devices.per_node", "1", "one process alone has codes", "devices.per_node: 1"},
+    {"parallelism.tp", "1", "each rank has all of a matrix", "dp_replicate, or zero_stage: 1"},
+    {"parallelism.cp", "1", "ranks have batches of their own", "dp_replicate, or zero_stage: 1"},
+    {"parallelism.sp", "1", "ranks have batches of their own", "dp_replicate, or zero_stage: 1"},
+    {"parallelism.ep", "1", "each rank has all of a matrix", "dp_replicate, or zero_stage: 1"},
+    {"parallelism.pp", "1", "each rank has all layers", "dp_replicate, or zero_stage: 1"},
+    {"parallelism.local_sgd_steps", NULL, "codes have no mean over ranks", "no parallelism.local_sgd_steps"},
     {"model.lora.merge", "false", "adapters cannot be added to codes", "model.lora.merge: false"},
     {"training.ema.decay", NULL, "codes have no average", "no training.ema"},
     {"checkpoint.dtype", "fp32", "scales stay in float32", "no checkpoint.dtype"},

@@ -8,6 +8,7 @@ import functools
 import json
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -15,13 +16,17 @@ import bitsandbytes.functional as bnb
 import numpy as np
 import torch
 import torch.nn.functional as F
-from peer import GENERATOR, MODELS, QUICK, Order, Text, Trainer
+from peer import GENERATOR, MODELS, QUICK, SEED, Order, Text, Trainer
 from order import EVAL, splits
 from peft import LoraConfig, get_peft_model
 from rotation import in_turn
 from safetensors.torch import load_file, save_file
 from test_lora import plain
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
+
+import ranks  # noqa: E402
 
 STEPS, LR, LENGTH = 20, 1e-2, 16
 
@@ -256,6 +261,32 @@ class Quantized(Text):
                 rounded = of(narrow)
         self.assertLess((logits - wanted).norm(), 2 * (rounded - wanted).norm(), "logits of a text")
 
+    def test_ranks(self):
+        """Two ranks with half of each batch have PEFT's losses, where each has all states of the optimizer and where they
+        divide these; the audit holds over both, and their run resumes to the same bits."""
+        self.BATCH = 4
+        for stage in in_turn((0, 1), 2):
+            with self.subTest(zero_stage=stage):
+                self.draw(SEED)
+                quantize = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
+                trainer = self.start("llama.c", self.llama(), quantize, {"rank": 2, "alpha": 4, "targets": ["q_proj", "up_proj"]},
+                                     checkpoint={"every": 8, "resume": "auto"}, devices={"per_node": 2}, parallelism={"zero_stage": stage})
+                trainer.job["data"]["batch_size"] = 2
+                trainer.write()
+                program = trainer.build()
+                for flags in ((), ("--resume", "run/checkpoints/checkpoint_1")):
+                    ended = ranks.start(program, 2, *flags, cwd=trainer.folder)
+                    self.assertEqual(ended.returncode, 0, ended.stderr)
+                    run = tensors(trainer)
+                    whole = run if not flags else whole
+                for name, tensor in whole.items():
+                    self.assertTrue(torch.equal(tensor, run[name]), name)
+                rows = (json.loads(line) for line in (trainer.folder / "run" / "metrics.jsonl").read_text().splitlines())
+                self.check_codes(trainer, quantize)
+                self.follow([row for row in rows if "loss" in row])
+                trainer.generate()
+                self.assertIn(" 0 broken", trainer.command("audit", "trainer.c"))
+
     def test_without_adapters(self):
         """A frozen part is in codes, the rest is trained; without a file the floats come from the seed."""
         trainer = self.start("llama.c", self.llama(), {"bnb_4bit_quant_type": "nf4"})
@@ -283,13 +314,15 @@ class Quantized(Text):
         for change, message in [
             ({"lora": {"targets": ["q_proj"]}}, "'model.lora.merge' does not go with model.quantize"),
             ({"quantize": {"load_in_4bit": True, "bnb_4bit_compute_dtype": "bf16"}}, "'model.quantize.bnb_4bit_compute_dtype' is bf16"),
+            ({"quantize": {"load_in_4bit": True}}, "'parallelism.tp' does not go with model.quantize"),
             ({"lora": None}, "is trained, and a weight of 4-bit codes is not"),
             ({"quantize": {"load_in_4bit": True, "skip_modules": ["nothing"]}}, "'nothing' names no module"),
             ({"quantize": {"load_in_4bit": True, "skip_modules": ["*"]}}, "no linear layer of the model is left to quantize"),
         ]:
             job = json.loads(json.dumps(trainer.job))
             job["model"].update(change)
-            job["precision"] = {"param_dtype": "fp16"}
+            if "skip_modules" not in change.get("quantize", {"skip_modules": 0}):
+                job.update({"precision": {"param_dtype": "fp16"}, "devices": {"per_node": 2}, "parallelism": {"tp": 2}})
             if change.get("lora", True) is None:
                 del job["model"]["lora"]
             path = pathlib.Path(tempfile.mkdtemp()) / "job.yaml"

@@ -74,7 +74,10 @@ def quantize_holds(job):
         return True
     if len({job.get("precision", {}).get("param_dtype", "fp32"), model["quantize"].get("bnb_4bit_compute_dtype", "fp32")} - {"fp32"}) > 1:
         return False  # a program has one type of 16 bits
-    allowed = {"devices.kind": "cpu", "devices.nodes": 1, "devices.per_node": 1, "checkpoint.dtype": "fp32"}
+    axes = axes_of(job)
+    if "local_sgd_steps" in axes or any(axes.get(axis, 1) != 1 for axis in ("tp", "cp", "sp", "ep", "pp")):
+        return False
+    allowed = {"devices.kind": "cpu", "checkpoint.dtype": "fp32"}
     return (all((compared(job, key) or value) == value for key, value in allowed.items()) and "ema" not in job.get("training", {})
             and "folder_of" not in job.get("checkpoint", {}) and ("lora" not in model or model["lora"].get("merge", True) is False))
 
