@@ -48,6 +48,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "edits of programs" "$PYTHON" tests/audit/test_mutations.py --all
   try "edits of programs with collectives in flight" "$PYTHON" tests/audit/test_transfers.py --all
   try "edits of programs in which threads race" "$PYTHON" tests/audit/test_races.py --all
+  try "edits of objects" "$PYTHON" tests/audit/test_objects.py --all
+  try "objects of all examples" env SEED="$seed" "$PYTHON" tests/audit/test_machine.py --all
   try "edits of CUDA programs" "$PYTHON" tests/audit/test_device_mutations.py --all
   try "edits of the arithmetic of programs" "$PYTHON" tests/verify/test_sabotage.py --all
   try "the second reading against PyTorch" "$PYTHON" tests/verify/test_functions.py --all --seed "$seed"

@@ -100,6 +100,6 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
     return NULL;
   }
   report_missing(audit);
-  if (options->object != NULL && !machine_check(audit, options->object, diags)) return NULL;
+  if (options->object != NULL && !machine_check(audit, options, diags)) return NULL;
   return audit;
 }

@@ -49,6 +49,12 @@ static const struct {
     {"@", "reads flags from a file"},
 };
 
+const char *compile_command_change(const char *word) {
+  for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+    if (strncmp(word, changes[i].start, strlen(changes[i].start)) == 0) return changes[i].how;
+  return NULL;
+}
+
 /* ---- Words of a shell ---- */
 
 struct reader {

@@ -9,4 +9,7 @@
  * options->commands. There is no such claim where there is no command. */
 void compile_command_check(struct audit *audit, const struct audit_options *options);
 
+/* How a flag of a compiler changes the program, human-readable: "defines a macro". NULL: it is not known to. */
+const char *compile_command_change(const char *word);
+
 #endif

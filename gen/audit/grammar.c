@@ -63,6 +63,17 @@ static const char flags[] =
     "-ffp-contract=off -fPIC -fPIE -pie -fstack-protector-strong -fdiagnostics-* -pthread -pipe -c -v -w -Wall -Wextra "
     "-Wpedantic -Werror -Wno-* -lm -lstdc++ ";
 
+/* gcc writes these into an object, where nobody gave them. */
+static const char machine_flags[] =
+    " -mmmx -msse* -mssse3 -m3dnow* -mavx* -mpopcnt -mfma -mfma4 -mbmi* -maes -mpclmul -mgfni -mvpclmulqdq -mvaes "
+    "-madx -mabm "
+    "-mcldemote -mclflushopt -mclwb -mclzero -mcx16 -mf16c -mfsgsbase -mfxsr -msahf -mlzcnt -mmovbe -mmovdir64b "
+    "-mmovdiri -mmwaitx -mpconfig -mpku -mprefetchwt1 -mprfchw -mptwrite -mrdpid -mrdrnd -mrdseed -mserialize -msha "
+    "-mshstk -mtbm -mtsxldtrk -mwaitpkg -mwbnoinvd -mxsave* -mamx-* -muintr -mhreset -mkl -mwidekl -mno-* "
+    "--param=l1-cache-size=* --param=l1-cache-line-size=* --param=l2-cache-size=* -fasynchronous-unwind-tables "
+    "-fstack-protector* -fstack-clash-protection -fcf-protection* -fPIC -fPIE -fpie -fno-pie -fno-PIE "
+    "-grecord-gcc-switches -grecord-command-line ";
+
 static const char packages[] = " accel-runtime* sqlite3 ";
 
 static bool is_listed(const char *list, const char *word) {
@@ -84,6 +95,10 @@ bool grammar_has_compiler(const char *name) {
 
 bool grammar_has_flag(const char *word) {
   return is_listed(flags, word);
+}
+
+bool grammar_has_machine_flag(const char *word) {
+  return is_listed(machine_flags, word);
 }
 
 bool grammar_has_package(const char *name) {
@@ -213,6 +228,7 @@ void grammar_write(struct text *text) {
   write_list(text, "words that are refused (nothing-hidden)", refused);
   write_list(text, "compilers, in the command that compiles the program (plain-command)", compilers);
   write_list(text, "their flags", flags);
+  write_list(text, "flags that compilers write into objects besides (machine-rebuilt)", machine_flags);
   write_list(text, "packages of pkg-config", packages);
   text_printf(text,
               "Declarations (main-alone, nothing-hidden): static functions and variables, structs, unions,\n"

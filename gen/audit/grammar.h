@@ -35,6 +35,10 @@ bool grammar_has_compiler(const char *name);
 bool grammar_has_flag(const char *word);
 bool grammar_has_package(const char *name);
 
+/* A flag that a compiler writes into an object, by its own defaults and for -march=native: instructions, sizes of
+ * caches, what hardens a program. */
+bool grammar_has_machine_flag(const char *word);
+
 /* The lists, human-readable: `accel-gen audit --grammar`. */
 void grammar_write(struct text *text);
 

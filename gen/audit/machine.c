@@ -2,15 +2,22 @@
  * other. */
 #include "gen/audit/machine.h"
 
+#include <elf.h>
 #include <string.h>
 
 #include "gen/audit/externals.h"
 #include "gen/base/path.h"
 
-struct machine_check {
-  struct audit *audit;
-  const struct machine *machine;
-};
+/* Adds what the decoder found of this kind. */
+static void add_remarks(const struct machine_check *check, struct claim *claim, enum remark_kind kind) {
+  for (int i = 0; i < check->machine->n_remarks; i++) {
+    const struct remark *remark = &check->machine->remarks[i];
+    const struct location where = remark->where.line > 0 && remark->where.file != NULL
+                                      ? remark->where
+                                      : (struct location){.file = check->audit->tree->file};
+    if (remark->kind == kind) claim_finding(check->audit, claim, VERDICT_BROKEN, where, "%s", remark->message);
+  }
+}
 
 /* ---- Lines of the source ---- */
 
@@ -181,68 +188,130 @@ static void check_indirect(const struct machine_check *check) {
   claim_evidence(audit, claim, "%d calls by name", calls);
 }
 
-/* What a compiler may call on its own for C and OpenMP. */
-static bool is_compilers(const char *name) {
-  static const char *const starts[] = {"GOMP_",        "omp_",        "__kmpc_", "_ZGV", "__stack_chk_fail",
-                                       "__memcpy_chk", "__memset_chk"};
-  static const char *const names[] = {"memcpy", "memset", "memmove", "memcmp", "sqrt", "sqrtf", "sincos", "sincosf"};
+bool machine_is_compilers(const char *name) {
+  static const char *const starts[] = {"GOMP_", "omp_get_", "__kmpc_", "_ZGV"};
+  static const char *const names[] = {
+      "memcpy", "memset",  "memmove", "memcmp", "__stack_chk_fail", "__memcpy_chk", "__memset_chk", "__memmove_chk",
+      "sincos", "sincosf", "exp10",   "exp10f", "__truncsfbf2",     "__truncsfhf2", "__extendhfsf2"};
   for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
     if (strncmp(name, starts[i], strlen(starts[i])) == 0) return true;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     if (strcmp(name, names[i]) == 0) return true;
-  return false;
+  /* One function of C's mathematics for another one: exp2 for pow. */
+  return external_effect(name) == EFFECT_ARITHMETIC && external_is_listed(name) && !external_is_runtime(name);
+}
+
+/* The same names as of the claim runtime-alone, about the text: what the source calls, and of that the runtime and
+ * what is made for a step. */
+static void check_name(const struct machine_check *check, struct claim *claim, const char *name) {
+  struct audit *audit = check->audit;
+  const struct location where = {.file = audit->tree->file};
+  const struct function *function = tree_function(audit->tree, name);
+  const enum effect effect = external_effect(name);
+  if (machine_is_compilers(name)) return;
+  if (function == NULL)
+    claim_finding(audit, claim, VERDICT_BROKEN, where,
+                  "the object has the linker find %s, which the source does not "
+                  "name",
+                  name);
+  else if (!effect_is_of_steps(effect) && !external_is_runtime(name))
+    claim_finding(audit, claim, effect == EFFECT_UNKNOWN ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, where,
+                  "the object has the linker find %s: %s", name, effect_word(effect));
 }
 
 static void check_externals(const struct machine_check *check) {
   struct audit *audit = check->audit;
   struct claim *claim = audit_claim(audit, "machine-externals",
-                                    "The object calls only what the source calls, and what a compiler adds for C and "
-                                    "OpenMP.");
-  int calls = 0;
+                                    "The linker finds for the object only what the source calls and the audit knows, "
+                                    "and what a compiler adds for C and OpenMP.");
+  int calls = 0, names = 0;
   for (int i = 0; i < check->machine->n_jumps; i++) {
     const struct jump *jump = &check->machine->jumps[i];
     if (jump->kind != JUMP_CALL || !jump->is_external || jump->target == NULL) continue;
     calls++;
     const struct function *function = tree_function(audit->tree, jump->target);
-    if (function == NULL && !is_compilers(jump->target))
+    if (function == NULL && !machine_is_compilers(jump->target))
       claim_finding(audit, claim, VERDICT_BROKEN, jump->where, "%s calls %s, which the source does not name",
                     jump->function, jump->target);
-    if (in_step_path(audit, jump) && !effect_is_of_steps(external_effect(jump->target)) && !is_compilers(jump->target))
+    if (in_step_path(audit, jump) && !effect_is_of_steps(external_effect(jump->target)) &&
+        !machine_is_compilers(jump->target))
       claim_finding(audit, claim, VERDICT_BROKEN, jump->where, "the step path in %s calls %s: %s", jump->function,
                     jump->target, effect_word(external_effect(jump->target)));
   }
-  claim_evidence(audit, claim, "%d calls", calls);
+  for (size_t i = 1; i < check->machine->object->n_symbols; i++) {
+    const struct object_symbol *symbol = &check->machine->object->symbols[i];
+    if (symbol->section != SHN_UNDEF || symbol->name[0] == '\0') continue;
+    names++;
+    check_name(check, claim, symbol->name);
+  }
+  claim_evidence(audit, claim, "%d calls of %d functions", calls, names);
 }
 
 /* ---- Functions and stack ---- */
 
+bool machine_is_outlined(const char *name) {
+  static const char *const parts[] = {"._omp_fn.", ".omp_outlined", ".omp.reduction.reduction_func",
+                                      "_omp_reduction_reduction_func"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (strstr(name, parts[i]) != NULL) return true;
+  return false;
+}
+
 /* A compiler's copies and parts of a function have a suffix after a point. */
-static const struct function *source_of(const struct audit *audit, const char *name) {
+const struct function *machine_source(const struct audit *audit, const char *name) {
   return tree_function(audit->tree, arena_copy(audit->arena, name, strcspn(name, ".")));
 }
 
 static void check_functions(const struct machine_check *check) {
   struct audit *audit = check->audit;
-  struct claim *claim =
-      audit_claim(audit, "machine-functions", "Every function of the object is one of the source, and is decoded.");
+  struct claim *claim = audit_claim(audit, "machine-functions",
+                                    "Every function of the object is one of the source, all code is of a function, and "
+                                    "every instruction is decoded.");
   for (int i = 0; i < check->machine->n_functions; i++) {
     const struct machine_function *function = &check->machine->functions[i];
     struct location where = {.file = audit->tree->file};
-    const struct function *source = source_of(audit, function->name);
-    if (source == NULL || source->body == NULL)
+    const struct function *source = machine_source(audit, function->name);
+    const bool is_part = function->name[0] == '.' && machine_is_outlined(function->name); /* of clang's, before 16 */
+    if ((source == NULL || source->body == NULL) && !is_part)
       claim_finding(audit, claim, VERDICT_BROKEN, where, "the object has %s, which the source does not",
                     function->name);
     if (function->n_undecoded > 0)
       claim_finding(audit, claim, VERDICT_CANNOT_TELL, where, "%d bytes of %s are not decoded", function->n_undecoded,
                     function->name);
   }
+  add_remarks(check, claim, REMARK_FUNCTION);
   claim_evidence(audit, claim, "%d functions, %d instructions", check->machine->n_functions,
                  check->machine->n_instructions);
 }
 
+static void check_instructions(const struct machine_check *check) {
+  struct audit *audit = check->audit;
+  struct claim *claim = audit_claim(audit, "machine-instructions",
+                                    "Every instruction is one that compilers make of C: none reaches the system, a "
+                                    "port, another segment or a setting of the processor, and every jump goes to an "
+                                    "instruction of its function or to the start of another.");
+  add_remarks(check, claim, REMARK_INSTRUCTION);
+  claim_evidence(audit, claim, "%d instructions", check->machine->n_instructions);
+}
+
+static void check_relocations(const struct machine_check *check) {
+  struct audit *audit = check->audit;
+  struct claim *claim = audit_claim(audit, "machine-relocations",
+                                    "The linker fills in operands of instructions and pointers of data alone, and no "
+                                    "address of code is taken but of regions that OpenMP runs.");
+  const struct object_file *object = check->machine->object;
+  for (int i = 0; i < object->n_problems; i++)
+    claim_finding(audit, claim, VERDICT_BROKEN, (struct location){.file = audit->tree->file}, "%s",
+                  object->problems[i]);
+  add_remarks(check, claim, REMARK_RELOCATION);
+  claim_evidence(audit, claim, "%zu relocations", object->n_relocations);
+}
+
 static void check_stack(const struct machine_check *check) {
   struct audit *audit = check->audit;
-  struct claim *claim = audit_claim(audit, "machine-stack", "The stack that the object's functions need is bounded.");
+  struct claim *claim =
+      audit_claim(audit, "machine-stack",
+                  "The stack that the object's functions need is bounded, and they return to where they were called.");
   int64_t deepest = 0;
   for (int i = 0; i < check->machine->n_functions; i++) {
     const struct machine_function *function = &check->machine->functions[i];
@@ -254,21 +323,27 @@ static void check_stack(const struct machine_check *check) {
                  (long long)function->frame, (long long)function->depth);
     if (function->depth > deepest) deepest = function->depth;
   }
+  add_remarks(check, claim, REMARK_STACK);
   claim_evidence(audit, claim, "%lld bytes at most, without what functions from outside need", (long long)deepest);
 }
 
-bool machine_check(struct audit *audit, const char *path, struct diagnostics *diags) {
+bool machine_check(struct audit *audit, const struct audit_options *options, struct diagnostics *diags) {
   const char *why = NULL;
-  struct machine *machine = machine_read(audit->arena, path, &why);
+  struct machine *machine = machine_read(audit->arena, options->object, &why);
   if (machine == NULL) {
-    diag_error(diags, (struct location){.file = path}, "cannot read the object: %s", why);
+    diag_error(diags, (struct location){.file = options->object}, "cannot read the object: %s", why);
     return false;
   }
-  const struct machine_check check = {audit, machine};
+  const struct machine_check check = {audit, options, machine};
+  machine_check_tables(&check);
   check_functions(&check);
+  check_instructions(&check);
+  machine_check_lines(&check);
   check_branches(&check);
   check_indirect(&check);
+  check_relocations(&check);
   check_externals(&check);
   check_stack(&check);
+  machine_check_rebuilt(&check);
   return true;
 }

@@ -3,6 +3,7 @@
 #define ACCEL_AUDIT_MACHINE_H
 
 #include "gen/audit/audit.h"
+#include "gen/audit/object.h"
 
 enum jump_kind { JUMP_CONDITIONAL, JUMP_INDIRECT, JUMP_CALL_INDIRECT, JUMP_CALL };
 
@@ -28,21 +29,74 @@ struct machine_function {
   int64_t depth;    /* bytes with its callees; -1: not bounded */
   bool is_visiting; /* while its depth is computed */
   int n_undecoded;
+  bool is_alias; /* another name of a function before it */
+};
+
+/* What the decoder found, by the claim that it breaks. */
+enum remark_kind {
+  REMARK_FUNCTION,    /* code that is of no function, or of two */
+  REMARK_INSTRUCTION, /* one that no compiler makes of C, or a jump to what is none */
+  REMARK_RELOCATION,  /* the linker would change what is no operand, or an address of code is taken */
+  REMARK_STACK        /* the stack pointer gets another value */
+};
+
+struct remark {
+  enum remark_kind kind;
+  struct location where;
+  const char *message;
+};
+
+/* Instructions of a function at one location of the source. */
+struct machine_line {
+  int function;          /* among the machine's */
+  struct location where; /* line 0: what the compiler made of several lines; file NULL: the line table has none */
+  uint64_t offset;       /* of the first one, from the function's start */
+  int count;
 };
 
 struct machine {
+  const struct object_file *object;
+  const char *producer; /* the compiler by its own words, DW_AT_producer; "" where the object does not say */
+  const char *folder;   /* in which it ran, DW_AT_comp_dir; "" likewise */
+  const char *source;   /* what it was given, DW_AT_name; "" likewise */
   struct machine_function *functions;
   int n_functions, functions_capacity;
   struct jump *jumps;
   int n_jumps, jumps_capacity;
+  struct remark *remarks;
+  int n_remarks, remarks_capacity;
+  struct machine_line *lines;
+  int n_lines, lines_capacity;
   int n_instructions;
   bool has_lines;
+};
+
+/* A check of a program's object. */
+struct machine_check {
+  struct audit *audit;
+  const struct audit_options *options;
+  const struct machine *machine;
 };
 
 /* Reads a relocatable object of x86-64. NULL, and *why for people, when it is none. */
 struct machine *machine_read(struct arena *arena, const char *path, const char **why);
 
+/* The function of the source that a function of the object was made of: without a compiler's ending. NULL: none. */
+const struct function *machine_source(const struct audit *audit, const char *name);
+
+/* Whether a compiler gives this name to the body of a parallel region, whose address it passes to OpenMP's library. */
+bool machine_is_outlined(const char *name);
+
+/* Whether a compiler may call the function on its own, for C and OpenMP. */
+bool machine_is_compilers(const char *name);
+
+/* The claims about an object's tables (machine_tables.c), its line table (machine_lines.c), and whether the compiler
+ * that it names makes it of the program's text (machine_rebuilt.c). */
+void machine_check_tables(const struct machine_check *check);
+void machine_check_lines(const struct machine_check *check);
+void machine_check_rebuilt(const struct machine_check *check);
+
 /* Adds the claims about the object file of the program. False, with an error in diags, when it cannot be read. */
-bool machine_check(struct audit *audit, const char *path, struct diagnostics *diags);
+bool machine_check(struct audit *audit, const struct audit_options *options, struct diagnostics *diags);
 
 #endif

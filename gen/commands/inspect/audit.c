@@ -1,6 +1,8 @@
 /* accel-gen audit: what a program does, proved from its text. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gen/audit/audit.h"
@@ -9,6 +11,7 @@
 #include "gen/base/path.h"
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/files.h"
+#include "gen/commands/cli/process.h"
 #include "gen/commands/cli/runtime.h"
 #include "gen/commands/inspect/recorded.h"
 #include "gen/commands/inspect/regenerate.h"
@@ -33,6 +36,100 @@ static int commands_of(const struct options *options, struct audit_command comma
   if (access(path, R_OK) == 0 && recorded_read(options->arena, options->argument, &recorded, &unread))
     commands[count++] = (struct audit_command){recorded.manifest->compile, {.file = path, .line = 1, .column = 1}};
   return count;
+}
+
+/* ---- The program compiled once more ---- */
+
+struct recompiling {
+  const struct options *options;
+  const struct words *flags; /* where the headers are */
+  const char *folder;
+};
+
+/* The compiler alone, in a folder: nothing of the environment changes what it reads. */
+static struct words begin_compiler(const struct recompiling *recompiling, const char *name) {
+  struct words words = words_in(recompiling->options->arena);
+  words_split(&words, "env -u CPATH -u C_INCLUDE_PATH -u COMPILER_PATH -u GCC_EXEC_PREFIX -u LIBRARY_PATH "
+                      "-u CCC_OVERRIDE_OPTIONS -u DEPENDENCIES_OUTPUT -u SUNPRO_DEPENDENCIES -C");
+  words_add(&words, recompiling->folder);
+  words_split(&words, "LC_ALL=C timeout 300");
+  words_add(&words, name);
+  return words;
+}
+
+static const char *absolute(struct arena *arena, const char *path) {
+  char here[PATH_MAX];
+  return path[0] == '/' || getcwd(here, sizeof here) == NULL ? path : arena_printf(arena, "%s/%s", here, path);
+}
+
+static bool is_same(const char *path, const char *other) {
+  struct stat one, two;
+  return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+/* The program by the path that the object's compiler was given, which clang writes into the data of parallel regions:
+ * a link to it, in the folder. An absolute path is the program's own, or cannot be had. */
+static const char *linked_source(const struct recompiling *recompiling, const char *path) {
+  struct arena *arena = recompiling->options->arena;
+  const char *own = absolute(arena, recompiling->options->argument);
+  if (path[0] == '/') return is_same(path, own) ? path : own;
+  if (path[0] == '\0' || strstr(path, "..") != NULL) return own;
+  char *link = arena_printf(arena, "%s/%s", recompiling->folder, path);
+  for (char *at = link + strlen(recompiling->folder) + 1; (at = strchr(at, '/')) != NULL; at++) {
+    *at = '\0';
+    mkdir(link, 0777);
+    *at = '/';
+  }
+  return symlink(own, link) == 0 ? path : own;
+}
+
+/* A folder of headers, as the object's compiler was given it. */
+static const char *named_folder(const struct audit_compilation *compilation, const char *folder) {
+  for (int i = 0; i < compilation->n_folders; i++)
+    if (compilation->folders[i][0] == '/' && is_same(compilation->folders[i], folder)) return compilation->folders[i];
+  return folder;
+}
+
+/* The headers are where the audit has read them. */
+static void add_headers(const struct recompiling *recompiling, const struct audit_compilation *compilation,
+                        struct words *words) {
+  struct arena *arena = recompiling->options->arena;
+  const struct words *flags = recompiling->flags;
+  for (int i = 0; i < flags->count; i++) {
+    const char *flag = flags->items[i];
+    const bool alone = strcmp(flag, "-I") == 0 && i + 1 < flags->count;
+    if (strncmp(flag, "-D", 2) == 0) words_add(words, flag);
+    if (strncmp(flag, "-I", 2) != 0) continue;
+    words_add(words, "-I");
+    words_add(words, named_folder(compilation, absolute(arena, alone ? flags->items[++i] : flag + 2)));
+  }
+  words_add(words, "-iquote");
+  words_add(words, absolute(arena, folder_of(arena, recompiling->options->argument)));
+}
+
+static const char *compile_again(void *context, const struct audit_compilation *compilation, const char **why) {
+  struct recompiling *recompiling = context;
+  struct arena *arena = recompiling->options->arena;
+  recompiling->folder = make_folder(arena);
+  *why = "there is no folder for it";
+  if (recompiling->folder == NULL) return NULL;
+  *why = arena_printf(arena, "there is no %s here", compilation->names[0]);
+  for (int i = 0; i < compilation->n_names; i++) {
+    struct words asked = begin_compiler(recompiling, compilation->names[i]);
+    words_add(&asked, "--version");
+    if (process_try(&asked) == NULL) continue;
+    const char *object = arena_printf(arena, "%s/again.o", recompiling->folder);
+    struct words words = begin_compiler(recompiling, compilation->names[i]);
+    for (int j = 0; j < compilation->n_flags; j++) words_add(&words, compilation->flags[j]);
+    add_headers(recompiling, compilation, &words);
+    words_split(&words, "-w -c -o");
+    words_add(&words, object);
+    words_add(&words, linked_source(recompiling, compilation->source));
+    if (recompiling->options->verbose) words_print(stderr, &words);
+    *why = arena_printf(arena, "%s fails", compilation->names[i]);
+    return process_try(&words) != NULL ? object : NULL;
+  }
+  return NULL;
 }
 
 /* What the manifest next to a program says of each line; NULL where none is there that describes it. */
@@ -90,6 +187,8 @@ int command_audit(const struct options *options) {
   struct words flags = words_in(options->arena);
   reading_flags(options, &flags);
   struct audit_command commands[2];
+  struct recompiling recompiling = {options, &flags, NULL};
+  const struct audit_compiler compiler = {compile_again, &recompiling};
   struct audit_options audit_options = {
       .flags = (const char *const *)flags.items,
       .n_flags = flags.count,
@@ -97,8 +196,10 @@ int command_audit(const struct options *options) {
       .commands = commands,
       .n_commands = commands_of(options, commands),
       .object = options->object,
+      .compiler = &compiler,
   };
   struct audit *audit = audit_of(options, &audit_options, &diags);
+  if (recompiling.folder != NULL) remove_folder(recompiling.folder);
   if (diags.count > 0) diag_print(&diags, stderr, options->colour);
   if (audit == NULL) return STATUS_BAD_JOB;
   struct text text = text_in(options->arena);
