@@ -7,6 +7,7 @@
 #include "gen/audit/device.h"
 #include "gen/audit/hidden.h"
 #include "gen/audit/interp.h"
+#include "gen/audit/linked.h"
 #include "gen/audit/machine.h"
 #include "gen/audit/reading.h"
 #include "gen/audit/tables.h"
@@ -100,6 +101,8 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
     return NULL;
   }
   report_missing(audit);
-  if (options->object != NULL && !machine_check(audit, options, diags)) return NULL;
-  return audit;
+  if (options->object == NULL) return audit;
+  const bool good = linked_is_program(arena, options->object) ? linked_check(audit, options, diags)
+                                                              : machine_check(audit, options, diags);
+  return good ? audit : NULL;
 }

@@ -80,8 +80,9 @@ struct audit_compilation {
   int n_flags;
   const char *const *folders; /* of headers, as they were given: good where the audit has read the same ones */
   int n_folders;
-  const char
-      *source; /* the program's path, as the compiler was given it and may write it into the object; "" unknown */
+  const char *source; /* the program's path, as the compiler was given it and may write it; "" where it is not known */
+  bool is_linked;     /* it makes a program, with the runtime */
+  bool has_ranks, has_sqlite; /* the runtime of several ranks, and SQLite */
 };
 
 /* Who compiles the program once more, for the comparison with its object. */

@@ -234,8 +234,7 @@ static void read_command(struct reader *reader) {
 
 /* ---- Where commands are ---- */
 
-/* In the first comment of the text, up to its end; NULL: there is none. */
-static const char *stated_command(const struct audit *audit, struct location *where) {
+const char *compile_command_stated(const struct audit *audit, struct location *where) {
   const char *text = audit->tree->written[0].text, *end = strstr(text, "*/");
   const char *build = strncmp(text, "/*", 2) == 0 ? strstr(text, "Build: ") : NULL;
   if (end == NULL || build == NULL || build > end) return NULL;
@@ -247,7 +246,7 @@ static const char *stated_command(const struct audit *audit, struct location *wh
 
 void compile_command_check(struct audit *audit, const struct audit_options *options) {
   struct reader reader = {.audit = audit, .options = options};
-  const char *stated = stated_command(audit, &reader.where);
+  const char *stated = compile_command_stated(audit, &reader.where);
   const int count = options->n_commands + (stated != NULL);
   if (count == 0) return;
   reader.claim = audit_claim(audit, "plain-command",

@@ -9,6 +9,10 @@
  * options->commands. There is no such claim where there is no command. */
 void compile_command_check(struct audit *audit, const struct audit_options *options);
 
+/* The command in the first comment of the program ("Build: ..."), up to the comment's end, and where it begins. NULL:
+ * there is none. */
+const char *compile_command_stated(const struct audit *audit, struct location *where);
+
 /* How a flag of a compiler changes the program, human-readable: "defines a macro". NULL: it is not known to. */
 const char *compile_command_change(const char *word);
 

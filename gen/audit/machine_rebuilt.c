@@ -228,10 +228,13 @@ static void compare(const struct rebuilding *rebuilding) {
 static void rebuild(struct rebuilding *rebuilding, const struct audit_compiler *compiler) {
   struct arena *arena = rebuilding->audit->arena;
   const char *why = NULL;
-  const struct audit_compilation compilation = {
-      rebuilding->names,   rebuilding->n_names,   rebuilding->flags,           rebuilding->n_flags,
-      rebuilding->folders, rebuilding->n_folders, rebuilding->machine->source,
-  };
+  const struct audit_compilation compilation = {.names = rebuilding->names,
+                                                .n_names = rebuilding->n_names,
+                                                .flags = rebuilding->flags,
+                                                .n_flags = rebuilding->n_flags,
+                                                .folders = rebuilding->folders,
+                                                .n_folders = rebuilding->n_folders,
+                                                .source = rebuilding->machine->source};
   const char *path = compiler->compile(compiler->context, &compilation, &why);
   if (path != NULL) rebuilding->again = object_read(arena, path, &why);
   if (rebuilding->again == NULL) {

@@ -131,7 +131,9 @@ static const char *judge_symbol(const struct audit *audit, const struct object_s
     return "is visible to the linker, and may replace a library's";
   if (symbol->section == SHN_ABS && symbol->type != STT_FILE) return "is a number of no section";
   if (symbol->section >= SHN_LORESERVE && symbol->section != SHN_ABS) return "is in a section that no compiler names";
-  if (symbol->type == STT_FUNC && symbol->binding == STB_LOCAL && external_is_listed(symbol->name))
+  const struct function *function = tree_function(audit->tree, symbol->name);
+  const bool is_source = function != NULL && function->body != NULL; /* a header's own */
+  if (symbol->type == STT_FUNC && symbol->binding == STB_LOCAL && external_is_listed(symbol->name) && !is_source)
     return "has a library's name";
   return NULL;
 }

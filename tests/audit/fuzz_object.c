@@ -1,9 +1,11 @@
-/* Any bytes as an object of a program: it is refused with a message, or each claim about it has a verdict. */
+/* Any bytes as an object of a program, or as a linked one: it is refused with a message, or each claim about it has a
+ * verdict. */
 #define _GNU_SOURCE /* memfd_create */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "gen/audit/linked.h"
 #include "gen/audit/machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -29,7 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   audit.arena = arena_new();
   struct diagnostics diags = diagnostics_in(audit.arena);
   const struct audit_options options = {.object = arena_printf(audit.arena, "/proc/self/fd/%d", file)};
-  const bool read = machine_check(&audit, &options, &diags);
+  const bool read = linked_is_program(audit.arena, options.object) ? linked_check(&audit, &options, &diags)
+                                                                   : machine_check(&audit, &options, &diags);
   if (read == (diags.errors > 0)) abort();
   if (read && audit.n_claims == 0) abort();
   arena_free(audit.arena);

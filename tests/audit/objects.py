@@ -219,8 +219,9 @@ class Elf:
         raise KeyError(name)
 
     def code(self, name):
+        """Where a function's code is in the file: a symbol's value is from the section's start, or in a program an address."""
         _, section, value = self.symbol(name)
-        return self.headers[section][4] + value
+        return self.headers[section][4] + value - self.headers[section][3]
 
 
 def patched(change):
@@ -281,6 +282,82 @@ BUILDS = {
 }
 
 
+# ---- Another program ----
+
+OWN_MALLOC = "static char bytes[1 << 20], *at = bytes;\nvoid *malloc(unsigned long n) { return at += n + 64; }\n"
+IFUNC = """
+  .text
+  .type spy,@gnu_indirect_function
+spy: ret
+  .globl run
+run: call spy@PLT
+  ret
+  .section .note.GNU-stack,"",@progbits
+"""
+CONSTRUCTOR = "__attribute__((constructor)) static void spy(void) { __asm__ volatile(\"nop\"); }\n"
+
+
+
+def put(data, at, content):
+    return data[:at] + content + data[at + len(content):]
+
+
+def set_segment_flags(data, kind, old, new):
+    """Of the first segment of this type that has the old flags."""
+    start, = struct.unpack_from("<Q", data, 32)
+    while struct.unpack_from("<II", data, start) != (kind, old):
+        start += 56
+    return put(data, start + 4, struct.pack("<I", new))
+
+
+# name: (claims, flags of the linker, another file, and its text or what changes its bytes)
+LINKED = {
+    "another loader": ("linked-loading", ["-Wl,--dynamic-linker=/tmp/ld.so"]),
+    "a folder of libraries": ("linked-loading", ["-Wl,-rpath,/tmp"]),
+    "an old folder of libraries": ("linked-loading", ["-Wl,--disable-new-dtags,-rpath,/tmp"]),
+    "a stack that is run in a program": ("linked-loading", ["-Wl,-z,execstack"]),
+    "code that is written in a program": ("linked-loading", [], "program", lambda data: set_segment_flags(data, 1, 5, 7)),
+    "another library": ("linked-loading", ["-Wl,--no-as-needed", "-l:libBrokenLocale.so.1"]),
+    "an auditor": ("linked-loading", ["-Wl,--audit=/tmp/a.so"]),
+    "an auditor of others": ("linked-loading", ["-Wl,--depaudit=/tmp/a.so"]),
+    "the folder of the program": ("linked-loading", ["-Wl,-z,origin"]),
+    "names that libraries see": ("linked-symbols", ["-rdynamic"]),
+    "the program's own malloc in a program": ("linked-symbols", [], "own.c", OWN_MALLOC),
+    "an address by code": ("linked-symbols", [], "own.s", IFUNC),
+    "a constructor in a program": ("linked-rebuilt", [], "own.c", CONSTRUCTOR),
+    "other flags": ("linked-rebuilt", ["-O1"]),
+    "fast arithmetic": ("linked-rebuilt", ["-ffast-math"]),
+    "another text in a program": ("linked-rebuilt", [], "program.c", text_changed("0.01f", "0.02f")),
+    "a byte of a program's code": (
+        "linked-rebuilt", [], "program", lambda data: put(data, Elf(data).code("update.constprop.0"), b"\x0f\x05")),
+    "a byte of a program's data": (
+        "linked-rebuilt", [], "program", lambda data: put(data, data.index(struct.pack("<f", 0.01)), bytes(4))),
+    "another start": ("linked-rebuilt", [], "program", lambda data: put(data, 24, struct.pack("<Q", 4096))),
+}
+
+
+def link(folder, libraries, flags=(), files=("program.c",)):
+    """The program as its first comment says, in the folder. PROGRAM calls nothing of the runtime."""
+    subprocess.run(["gcc", "-std=c17", "-O2", *flags, "-w", *files, "-o", folder / "program", *libraries], cwd=folder, check=True)
+
+
+def make_linked(kind, folder, libraries):
+    """Writes folder/linked/program with this edit. Its claims."""
+    claims, flags, *more = LINKED[kind]
+    place = folder / "linked"
+    place.mkdir(exist_ok=True)
+    (place / "program.c").write_text(PROGRAM)
+    name, content = more or ("", "")
+    if name == "program":
+        link(place, libraries)
+        (place / name).write_bytes(content((place / name).read_bytes()))
+        return claims
+    if name:
+        (place / name).write_text(content)
+    link(place, libraries, flags, ["program.c", name] if name.startswith("own") else ["program.c"])
+    return claims
+
+
 def make_edit(kind, folder, flags):
     """Writes folder/program.o, with this edit. Its claims."""
     command = ["gcc", "-std=c17", "-O1", "-g", *flags]
@@ -308,4 +385,4 @@ def make_plain(folder, flags):
     subprocess.run(["as", "plain.s", "-o", "plain.o"], cwd=folder, check=True)
 
 
-KINDS = [*ASSEMBLY, *BYTES, *BUILDS]
+KINDS = [*ASSEMBLY, *BYTES, *BUILDS, *LINKED]

@@ -1,4 +1,4 @@
-"""Edits of objects by one who means harm: the audit notices each one, by the claim that names it. Every third one is
+"""Edits of objects and of linked programs by one who means harm: the audit notices each one, by the claim that names it. Every third one is
 tried, by SEED; all of them with --all. TAP."""
 
 import json
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from objects import KINDS, make_edit, make_plain
+from objects import KINDS, LINKED, link, make_edit, make_linked, make_plain
 from test_machine import GENERATOR, library_flags  # before those of tests
 from rotation import in_turn  # isort: skip
 
@@ -22,9 +22,10 @@ def judge(folder, object_file):
     return {claim["id"]: claim for claim in json.loads(result.stdout)["claims"]}
 
 
-def unnoticed(folder, kind, flags):
-    claims = make_edit(kind, folder, flags)
-    found = {name for name, claim in judge(folder, "program.o").items() if claim["verdict"] != "holds"}
+def unnoticed(folder, kind, flags, libraries):
+    claims = make_linked(kind, folder, libraries) if kind in LINKED else make_edit(kind, folder, flags)
+    judged = judge(folder, "linked/program" if kind in LINKED else "program.o")
+    found = {name for name, claim in judged.items() if claim["verdict"] != "holds"}
     return None if found & set(claims.split()) else f"{kind}: {claims} wanted, {sorted(found)} found"
 
 
@@ -32,16 +33,18 @@ def main():
     if platform.machine() != "x86_64":
         print("machine code is audited for x86-64 alone")
         return 77
-    failed, flags = 0, library_flags("--cflags")
+    failed, flags, libraries = 0, library_flags("--cflags"), library_flags("--cflags", "--libs")
     with tempfile.TemporaryDirectory(prefix="accel-test-") as work:
         folder = pathlib.Path(work)
         make_plain(folder, flags)
-        wrong = {n: c["findings"] for n, c in judge(folder, "plain.o").items() if c["verdict"] != "holds"}
-        print(f"{'not ok' if wrong else 'ok'} the program as it is {wrong or ''}")
-        failed += bool(wrong)
+        link(folder, libraries)
+        for name in "plain.o", "program":
+            wrong = {n: c["findings"] for n, c in judge(folder, name).items() if c["verdict"] != "holds"}
+            print(f"{'not ok' if wrong else 'ok'} {name} as it is {wrong or ''}")
+            failed += bool(wrong)
         for kind in in_turn(KINDS, 3):
             try:
-                why = unnoticed(folder, kind, flags)
+                why = unnoticed(folder, kind, flags, libraries)
             except (AssertionError, subprocess.CalledProcessError) as error:
                 why = str(error)[:1500]
             print(f"not ok {kind}\n  {why}" if why else f"ok {kind}", flush=True)

@@ -122,9 +122,12 @@ static const char *compile_again(void *context, const struct audit_compilation *
     struct words words = begin_compiler(recompiling, compilation->names[i]);
     for (int j = 0; j < compilation->n_flags; j++) words_add(&words, compilation->flags[j]);
     add_headers(recompiling, compilation, &words);
-    words_split(&words, "-w -c -o");
+    words_split(&words, compilation->is_linked ? "-w -o" : "-w -c -o");
     words_add(&words, object);
     words_add(&words, linked_source(recompiling, compilation->source));
+    const struct linked linked = {compilation->has_ranks, compilation->has_sqlite};
+    *why = "the runtime is not found";
+    if (compilation->is_linked && !runtime_flags(recompiling->options, "--cflags --libs", linked, &words)) return NULL;
     if (recompiling->options->verbose) words_print(stderr, &words);
     *why = arena_printf(arena, "%s fails", compilation->names[i]);
     return process_try(&words) != NULL ? object : NULL;
