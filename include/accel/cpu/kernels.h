@@ -7,6 +7,7 @@
 #include "attention_tiles.h"
 #include "channels.h"
 #include "draws.h"
+#include "fp8.h"
 #include "functions.h"
 #include "norms.h"
 #include "pool.h"

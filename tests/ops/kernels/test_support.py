@@ -1,10 +1,13 @@
 """The polynomials of accel/cpu/functions.h against the C library in float64, in units in the last place, over a dense sample of
-all floats (every 97th; `--all`: each one); and rounding of rows to bfloat16 against rounding by shifts."""
+all floats (every 97th; `--all`: each one); rounding of rows to bfloat16 against rounding by shifts; and rounding to 8 bits
+against ml_dtypes, bit by bit."""
 
 import ctypes
 import sys
 
 import kernels as kit
+import ml_dtypes
+import numpy as np
 
 # Function: its float64 truth, and the error that its comment states.
 BOUNDS = {
@@ -97,6 +100,43 @@ uint64_t rounded_otherwise(uint32_t step) {
 }
 """
 
+FP8 = """
+void round_fp8(size_t count, const float *x, float *e4m3, float *e5m2);
+void round_fp8(size_t count, const float *x, float *e4m3, float *e5m2) {
+#pragma omp simd
+  for (size_t i = 0; i < count; i++) e4m3[i] = accel_round_e4m3(x[i]);
+#pragma omp simd
+  for (size_t i = 0; i < count; i++) e5m2[i] = accel_round_e5m2(x[i]);
+}
+"""
+
+
+def numbers_for(kind):
+    """All numbers of the type, what is half-way between neighbours, the floats next to all of these, and a million floats of
+    any bits."""
+    codes = np.arange(256, dtype=np.uint8).view(kind).astype(np.float32)
+    finite = np.unique(codes[np.isfinite(codes)])
+    middle = np.concatenate((codes, (finite[1:] + finite[:-1]) / 2))
+    near = [np.nextafter(middle, np.float32(side), dtype=np.float32) for side in (-np.inf, np.inf)]
+    bits = np.random.default_rng(8).integers(0, 2**32, 10**6, dtype=np.uint32).view(np.float32)
+    scaled = np.random.default_rng(9).standard_normal(10**5).astype(np.float32) * np.float32(100)
+    return np.concatenate((middle, *near, bits, scaled, np.float32([np.inf, -np.inf, np.nan, -0.0])))
+
+
+def check_fp8(compiler, flags):
+    """How many numbers are rounded otherwise than by ml_dtypes, which does not saturate."""
+    library = ctypes.CDLL(str(kit.compile_text(kit.HEADERS + kit.support("fp8") + FP8, compiler, flags)))
+    otherwise = 0
+    for which, kind, most in ((0, ml_dtypes.float8_e4m3fn, 448), (1, ml_dtypes.float8_e5m2, 57344)):
+        x = numbers_for(kind)
+        made = [np.empty_like(x), np.empty_like(x)]
+        library.round_fp8(ctypes.c_size_t(len(x)), *(ctypes.c_void_p(a.ctypes.data) for a in (x, *made)))
+        with np.errstate(invalid="ignore"):  # of NaNs
+            truth = np.clip(x, -np.float32(most), np.float32(most)).astype(kind).astype(np.float32)
+        same = (made[which].view(np.uint32) == truth.view(np.uint32)) | (np.isnan(made[which]) & np.isnan(truth))
+        otherwise += int((~same).sum())
+    return otherwise
+
 
 def main():
     step = 1 if "--all" in sys.argv else 97
@@ -105,6 +145,10 @@ def main():
         if not kit.has(compiler):
             print(f"ok polynomials {compiler} # SKIP not installed")
             continue
+        for flags, how in ((kit.SPEED_FLAGS, "as they are"), (["-mno-avx512f", "-ffp-contract=off"], "without AVX-512")):
+            otherwise = check_fp8(compiler, flags)
+            failures += otherwise != 0
+            print(f"{'not ok' if otherwise else 'ok'} accel_round_e4m3, accel_round_e5m2 {compiler} {how}: {otherwise} rounded otherwise", flush=True)
         for flags, how in ((kit.SPEED_FLAGS, "fused"), (["-ffp-contract=off"], "unfused")):
             text = kit.HEADERS + kit.support("kernels", "bf16")
             text += TRUTHS + "".join(CODE % {"name": name, "truth": truth, "exponent": "-1" if name in ABSOLUTE else "ilogb(truth)",

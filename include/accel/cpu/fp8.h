@@ -1,0 +1,72 @@
+/* Numbers of 8 bits on processors: floats rounded to those that E4M3 and E5M2 have (Micikevicius et al., "FP8 Formats
+ * for Deep Learning", arXiv:2209.05433), and the scales of tensors. They stay floats, so that products of them are
+ * those of a device that multiplies 8 bits and adds up in float32. */
+#ifndef ACCEL_CPU_FP8_H
+#define ACCEL_CPU_FP8_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The largest numbers of both. */
+#define ACCEL_E4M3_MOST 448.0f
+#define ACCEL_E5M2_MOST 57344.0f
+
+/* x to the nearest number, ties to even, of a format of `bits` of mantissa whose normal numbers are from `least` to
+ * `most`; beyond them it is `most`. A NaN stays one, and a zero has its sign. A number of the size of x plus 3 2^22 of
+ * its last places has no bits below these. */
+static inline float accel_round_fp8(float x, int bits, float least, float most) {
+  const float size = fabsf(x);
+  const float within = size > most ? most : size;
+  const float normal = within > least ? within : least;
+  uint32_t power;
+  memcpy(&power, &normal, sizeof power);
+  power = (power & 0x7f800000u) + ((uint32_t)(23 - bits) << 23 | 0x400000u);
+  float shift;
+  memcpy(&shift, &power, sizeof shift);
+  return copysignf((within + shift) - shift, x);
+}
+static inline float accel_round_e4m3(float x) {
+  return accel_round_fp8(x, 3, 0.015625f, ACCEL_E4M3_MOST);
+}
+static inline float accel_round_e5m2(float x) {
+  return accel_round_fp8(x, 2, 0.00006103515625f, ACCEL_E5M2_MOST);
+}
+
+#ifdef ACCEL_CPU_BF16_H
+/* accel_largest_size of numbers of bfloat16. */
+static inline float accel_largest_size_bf16(const accel_bf16 *x, size_t count) {
+  uint32_t highest = 0;
+#pragma omp parallel for simd reduction(max : highest)
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t bits = x[i] & 0x7fffu;
+    highest = bits > highest ? bits : highest;
+  }
+  return accel_widen((accel_bf16)highest);
+}
+#endif
+
+/* The factor that brings the largest of a tensor's sizes to `most`; NaN where it is none. */
+static inline float accel_fp8_scale(float largest, float most) {
+  return (float)((double)most / (largest < 1e-12f ? 1e-12 : (double)largest));
+}
+
+/* Delayed scaling: a tensor was rounded with `scale`, and its largest size was `largest`, or history[0] if that is
+ * more. next[0] is 0, and next[1] to next[length - 1] are the sizes of the last batches, this one last; next may be
+ * history. Returns the scale for the next tensor: most
+ * over the largest size of all these, or over this one; the same where there is no such number. */
+static inline float accel_fp8_next_scale(float scale, float largest, size_t length, const float *history, float *next,
+                                         int of_all, float most) {
+  const float last = history[0] > largest ? history[0] : largest;
+  float size = last;
+  for (size_t i = 0; i < length; i++) {
+    next[i] = i + 1 < length ? history[i + 1] : last;
+    size = of_all && next[i] > size ? next[i] : size;
+  }
+  next[0] = 0.0f;
+  const float ratio = most / size;
+  return size > 0.0f && isfinite(size) ? (isinf(ratio) ? 3.40282347e38f : ratio) : scale;
+}
+
+#endif
