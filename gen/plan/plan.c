@@ -9,6 +9,7 @@
 #include "gen/plan/graph/defer.h"
 #include "gen/plan/graph/differentiate.h"
 #include "gen/plan/graph/evaluation.h"
+#include "gen/plan/graph/fp8.h"
 #include "gen/plan/graph/freeze.h"
 #include "gen/plan/graph/fuse.h"
 #include "gen/plan/graph/fused_loss_backward.h"
@@ -200,6 +201,15 @@ static bool pass_quantize(struct context *context) {
   return quantize(context->program, context->builder, context->diags);
 }
 
+static bool pass_fp8(struct context *context) {
+  return round_to_fp8(context->program, context->builder, context->diags);
+}
+
+static bool pass_fp8_products(struct context *context) {
+  write_fp8_products(context->program, context->builder);
+  return true;
+}
+
 static bool pass_fused_loss_backward(struct context *context) {
   if (context->program->kind == PROGRAM_TRAIN) fuse_loss_backward(context->program, context->builder);
   return true;
@@ -344,6 +354,7 @@ static const struct pass {
     {"adapt", pass_adapt},
     {"freeze", pass_freeze},
     {"quantize", pass_quantize},
+    {"fp8", pass_fp8},
     {"cast", pass_cast},
     {"positions", pass_positions},
     {"partition", pass_partition},
@@ -357,6 +368,7 @@ static const struct pass {
     {"recompute", pass_recompute},
     {"peel_loops", pass_peel_loops},
     {"differentiate", pass_differentiate},
+    {"fp8_products", pass_fp8_products},
     {"fused_loss_backward", pass_fused_loss_backward},
     {"prune", pass_prune},
     {"epilogues", pass_epilogues},

@@ -2,6 +2,7 @@
 
 #include "gen/program/adapters.h"
 #include "gen/program/experts.h"
+#include "gen/program/fp8.h"
 #include "gen/program/match.h"
 
 /* The first pattern that matches a name; -1: none. */
@@ -16,7 +17,8 @@ static struct location where_of_fresh(const struct job *job, int i) {
 }
 
 static bool is_fresh(const struct job *job, const char *name) {
-  return (job->model.lora.rank > 0 && is_adapter(name)) || pattern_of_fresh(job, name) >= 0;
+  return (job->model.lora.rank > 0 && is_adapter(name)) || (job->precision.fp8.on && is_fp8_state(name)) ||
+         pattern_of_fresh(job, name) >= 0;
 }
 
 static int stars_of(const char *pattern) {

@@ -5,8 +5,8 @@
 #include "gen/base/diag.h"
 #include "gen/program/program.h"
 
-/* Marks the weights that are fresh: adapters', and those that model.fresh names. False with an error at the job's line
- * where a pattern of model.fresh is none, or matches no parameter. */
+/* Marks the weights that are fresh: adapters', the states of layers in 8 bits, and those that model.fresh names. False
+ * with an error at the job's line where a pattern of model.fresh is none, or matches no parameter. */
 bool plan_start(struct program *program, struct diagnostics *diags);
 
 #endif

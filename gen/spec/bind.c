@@ -157,6 +157,8 @@ static void bind_optimizer(struct job *job) {
 static void bind_precision(struct arena *arena, struct job *job) {
   const struct spec_node *autocast = spec_find(job->tree, "precision.autocast.enabled");
   const struct spec_node *enabled = spec_find(job->tree, "precision.grad_scaler.enabled");
+  job->precision.fp8.on = job->precision.mixed == PRECISION_FP8;
+  if (job->precision.fp8.on) job->precision.mixed = PRECISION_BF16;
   job->precision.autocast = job->precision.mixed != PRECISION_NO && (autocast == NULL || autocast->integer != 0);
   job->precision.keep_in_fp32 = names_of(arena, job, "precision.keep_in_fp32", &job->precision.n_keep_in_fp32);
   job->precision.grad_scaler.enabled = enabled != NULL ? enabled->integer != 0 : job->precision.mixed == PRECISION_FP16;

@@ -106,6 +106,13 @@ enum checkpointing {
 enum cp_comm { CP_COMM_ALLGATHER, CP_COMM_RING };
 
 enum reproducible { REPRODUCIBLE_OFF, REPRODUCIBLE_RUN, REPRODUCIBLE_TOPOLOGY };
-enum mixed_precision { PRECISION_NO, PRECISION_BF16, PRECISION_FP16 };
+enum mixed_precision { PRECISION_NO, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8 };
+
+/* Whose recipe training in 8 bits follows: torchao's or Transformer Engine's. */
+enum fp8_backend { FP8_AO, FP8_TE };
+/* The format of gradients: E4M3, as of all else, or E5M2. */
+enum fp8_format { FP8_HYBRID, FP8_E4M3 };
+/* What of a history a scale is for. */
+enum amax_compute_algo { AMAX_MOST_RECENT, AMAX_MAX };
 
 #endif

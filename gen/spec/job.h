@@ -169,6 +169,14 @@ struct job {
       bool dynamic;            /* false: the scale stays as it is */
       bool consecutive_hysteresis;
     } grad_scaler;
+    struct {
+      bool on; /* mixed_precision: fp8; `mixed` is the type of all else then */
+      enum fp8_backend backend;
+      enum fp8_format format;
+      enum amax_compute_algo amax_compute_algo;
+      int amax_history_len; /* numbers */
+      int margin;           /* powers of two below the largest number */
+    } fp8;
   } precision;
 
   struct {

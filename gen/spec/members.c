@@ -104,6 +104,7 @@ static const struct key ints[] = {
     INT(data.masking.mask_token), INT(accumulation.num_steps),
     INT(memory.checkpoint_every), INT(memory.checkpoint_layers),
     INT(devices.threads),         INT(data.eval_batch_size),
+    INT(precision.fp8.margin),    INT(precision.fp8.amax_history_len),
 };
 
 static const struct key flags[] = {
@@ -156,7 +157,10 @@ static const struct enumeration enumerations[] = {
     {CHOICE(data.packing), {"none", "documents", "pad"}},
     {{"model.quantize.bnb_4bit_quant_type", offsetof(struct job, model.quantize.type)}, {"nf4", "fp4"}},
     {{"model.quantize.bnb_4bit_compute_dtype", offsetof(struct job, model.quantize.compute)}, {"fp32", "bf16", "fp16"}},
-    {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16"}},
+    {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16", "fp8"}},
+    {CHOICE(precision.fp8.backend), {"ao", "te"}},
+    {{"precision.fp8.fp8_format", offsetof(struct job, precision.fp8.format)}, {"HYBRID", "E4M3"}},
+    {CHOICE(precision.fp8.amax_compute_algo), {"most_recent", "max"}},
     {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},
     {CHOICE(checkpoint.dtype), {"fp32", "bf16", "fp16"}},
     {CHOICE(accumulation.normalize), {"batches", "tokens"}},

@@ -6,6 +6,7 @@
 
 #include "gen/spec/data_inputs.h"
 #include "gen/spec/device.h"
+#include "gen/spec/fp8.h"
 #include "gen/spec/parallel.h"
 #include "gen/spec/quantize.h"
 
@@ -159,4 +160,5 @@ void rules_check(struct arena *arena, const struct spec_node *job, struct diagno
   parallel_check(job, diags);
   device_check(job, diags);
   quantize_check(job, diags);
+  fp8_check(job, diags);
 }

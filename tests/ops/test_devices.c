@@ -11,8 +11,11 @@
 #include "gen/ir/op.h"
 
 static const char *const missing[] = {
-    "step_tensor",      /* written with the optimizer's update */
-    "quantized_matmul", /* model.quantize is refused on GPUs */
+    "step_tensor",                        /* written with the optimizer's update */
+    "quantized_matmul",                   /* model.quantize is refused on GPUs */
+    "fp8_quantize",                       /* mixed_precision: fp8, too */
+    "fp8_quantize_delayed", "fp8_matmul", /* becomes other nodes */
+    "fp8_matmul_delayed",
 };
 
 static bool has_kernel(const struct op_kind *kind) {

@@ -31,6 +31,8 @@ NOT_DRAWN = {
     **{f"model.quantize.{key}": "frozen weights: tests/models/test_quantized.py" for key in
        ("load_in_4bit", "bnb_4bit_quant_type", "bnb_4bit_use_double_quant", "bnb_4bit_compute_dtype", "bnb_4bit_quant_storage", "skip_modules",
         "keep_in_fp32_modules")},
+    **{f"precision.fp8.{key}": "models whose extents are multiples of 16: tests/models/test_fp8.py" for key in
+       ("backend", "fp8_format", "margin", "interval", "amax_history_len", "amax_compute_algo", "use_autocast_during_eval")},
     "requires": "versions: tests/spec/test_versions.py",
     "devices.nodes": "machines: tests/parallel/test_hosts.py",
 }
@@ -54,6 +56,7 @@ def function(random, model):
 
 # Values of texts, and of what a type alone says too little of: drawers over (random, model).
 TEXTS = {
+    "precision.mixed_precision": lambda r, m: r.choice(("no", "bf16", "fp16")),
     "model.weights": lambda r, m: "start.safetensors",
     "model.weights_prefix": lambda r, m: r.choice(("", "base.")),
     "model.fresh": lambda r, m: [r.choice(PATTERNS)],

@@ -82,6 +82,21 @@ def quantize_holds(job):
             and "folder_of" not in job.get("checkpoint", {}) and ("lora" not in model or model["lora"].get("merge", True) is False))
 
 
+def fp8_holds(job):
+    """What does not go with products of 8 bits."""
+    precision, model = job.get("precision", {}), job.get("model", {})
+    if precision.get("mixed_precision") != "fp8":
+        return True
+    allowed = {"devices.kind": "cpu", "devices.nodes": 1, "devices.per_node": 1, "memory.activation_checkpointing": "none",
+               "checkpoint.dtype": "fp32"}
+    without = (("data", "eval_batch_size"), ("training", "ema"), ("checkpoint", "folder_of"))
+    if any(key in job.get(group, {}) for group, key in without):
+        return False
+    return (all((compared(job, key) or value) == value for key, value in allowed.items()) and not precision.get("keep_in_fp32")
+            and "lora" not in model and not model.get("quantize", {}).get("load_in_4bit", False)
+            and job.get("optimizer", {}).get("name") not in ("schedule_free_adamw", "lomo", "adalomo"))
+
+
 def ranks_of(job):
     devices = job.get("devices", {})
     return devices.get("nodes", 1) * devices.get("per_node", 1)
@@ -286,7 +301,7 @@ def rules_hold(job):
         return False
     if not ranks_hold(job):
         return False
-    if not in_backward_holds(job) or not quantize_holds(job):
+    if not in_backward_holds(job) or not quantize_holds(job) or not fp8_holds(job):
         return False
     falls = ("linear", "cosine", "cosine_with_restarts", "polynomial", "wsd")
     decays = job.get("schedule", {}).get("name", "constant") in falls

@@ -12,6 +12,9 @@ extern const struct op_kind op_copy, op_step_tensor;
 /* The kind of a matmul by a weight of 4-bit codes: its inputs and attributes are in its file. */
 extern const struct op_kind op_quantized_matmul;
 
+/* The kinds of tensors rounded to 8 bits and of products of these: their inputs and attributes are in their file. */
+extern const struct op_kind op_fp8_quantize, op_fp8_quantize_delayed, op_fp8_matmul, op_fp8_matmul_delayed;
+
 /* The kind of a matmul with these epilogues, as bits; NULL where there is none. After a and b its inputs are the bias
  * and the saved values, after y its outputs are saved values and sums, as far as it has them. Of relu a bit an element
  * is saved, in rows of int32; of gelu its operand. */

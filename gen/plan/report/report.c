@@ -197,6 +197,11 @@ const char *report_text(const struct program *program) {
   if (program->bits16 != DTYPE_FLOAT32)
     text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->bits16),
                 program->job->precision.param == PRECISION_NO ? "by autocast" : "throughout");
+  if (program->job->precision.fp8.on)
+    text_printf(&text, "fp8       linear layers, emulated: rounded to 8 bits%s, multiplied in %s\n",
+                program->kind != PROGRAM_TRAIN && program->job->precision.fp8.backend == FP8_TE ? " in training alone"
+                                                                                                : "",
+                program->job->precision.autocast ? "bfloat16" : "float32");
   if (program->decode.recomputed != NULL)
     text_printf(&text, "recompute all positions for each token: %s\n", program->decode.recomputed);
   text_puts(&text, sharing_text(program));

@@ -2,6 +2,7 @@
 
 import functools
 
+import ml_dtypes
 import numpy as np
 
 from case import Case, drawn_size, normal
@@ -262,6 +263,28 @@ def build_quantized_matmul(name, rng, rows=1, out=1, columns=1, straight=0, fp4=
     return Case(kernel, inputs, {"y": truth})
 
 
+def build_fp8_quantize(kind, name, rng, shape=(1,), e5m2=0, size=1.0, length=1, of_all=0, margin=0):
+    """Rounded by ml_dtypes. A delayed scale may be too large for x, which is then saturated."""
+    x = normal(rng, *shape) * np.float32(size)
+    made, most = (ml_dtypes.float8_e5m2, 57344.0) if e5m2 else (ml_dtypes.float8_e4m3fn, 448.0)
+    largest, inputs, outputs = np.abs(x).max(), {"x": x}, [Operand("q", shape), Operand("inverse", [1])]
+    factor, truth = np.float32(most / max(np.float64(largest), 1e-12)), {}
+    if kind == "fp8_quantize_delayed":
+        factor = np.float32(rng.choice([1.0, 2 * factor]))
+        history = np.float32(rng.random(length) * size)
+        history[0] = 0
+        inputs |= {"scale": np.float32([factor]), "history": history}
+        outputs += [Operand("next_scale", [1]), Operand("next_history", [length])]
+        sizes = np.append(history[1:], largest)
+        amax = sizes.max() if of_all else largest
+        truth["next_scale"] = [np.float32(most * 2.0**-margin) / amax]
+        truth["next_history"] = np.append([0], sizes[1:])
+    truth["q"] = np.clip(x * factor, -most, most).astype(made).astype(np.float64)
+    truth["inverse"] = [np.float32(1) / factor]
+    operands = [Operand(key, value.shape) for key, value in inputs.items()]
+    return Case(Kernel(kind, outputs, operands, name, e5m2=e5m2, of_all=of_all, margin=margin), inputs, truth)
+
+
 def words_of(count, site, stream):
     """Words of a kernel's stream."""
     blocks = np.arange((count + 3) // 4, dtype=np.uint64)
@@ -286,6 +309,7 @@ BUILDERS = {
     **{kind: functools.partial(build_group, kind) for kind in ("group_starts", "group_order")},
     "grouped_matmul": build_grouped_matmul,
     "quantized_matmul": build_quantized_matmul,
+    **{kind: functools.partial(build_fp8_quantize, kind) for kind in ("fp8_quantize", "fp8_quantize_delayed")},
     "grouped_matmul_weight": build_grouped_matmul_weight,
     "flip": build_flip,
     "roll": build_roll,
@@ -309,6 +333,7 @@ ALONG = [dict(shape=(1,)), dict(shape=(17,)), dict(shape=(5, 7), axis=1), dict(s
 SPARSE = [dict(), dict(rows=5, columns=7, elements=9, width=3), dict(rows=90, columns=33, elements=200, width=130)]
 DRAWN = [dict(), dict(shape=(5, 7), site=3), dict(shape=(130,))]
 GROUPS = [dict(), dict(shape=(9, 2), groups=4), dict(shape=(3, 17, 2), groups=5, capacity=4), dict(shape=(2, 30, 1), groups=3, capacity=7)]
+ROUNDED = [dict(), dict(shape=(5, 48)), dict(shape=(33, 16), e5m2=1, size=1e-6), dict(shape=(3, 7, 32), size=300.0)]
 GROUPED = [dict(), dict(rows=9, k=5, n=7, groups=3), dict(rows=33, k=17, n=40, groups=5)]
 FIXED = {
     "group_starts": GROUPS,
@@ -316,6 +341,8 @@ FIXED = {
     "quantized_matmul": [dict(rows=r, out=o, columns=c, straight=s, fp4=(r + o) % 2, nested=n, accumulate=s != n)
                          for r, o, c in [(1, 1, 1), (1, 130, 64), (3, 130, 320), (5, 7, 9), (1, 20, 28), (17, 300, 129)]
                          for s in (0, 1) for n in (0, 1)],
+    "fp8_quantize": ROUNDED,
+    "fp8_quantize_delayed": [dict(how, length=1 + 3 * i, of_all=i % 2, margin=i) for i, how in enumerate(ROUNDED)],
     "grouped_matmul": GROUPED + [dict(how, straight=1) for how in GROUPED],
     "grouped_matmul_weight": GROUPED + [dict(how, accumulate=which) for how in GROUPED for which in ("all", "some")],
     "flip": ALONG,
@@ -384,11 +411,17 @@ def fuzzed_grouped(rng):
     return dict(rows=size(rng), k=size(rng), n=size(rng), groups=int(rng.integers(1, 6)))
 
 
+def fuzzed_fp8(rng):
+    return dict(shape=(size(rng), size(rng)), e5m2=int(rng.integers(2)), size=float(10 ** rng.uniform(-9, 6)))
+
+
 FUZZED = {
     "group_starts": fuzzed_groups,
     "group_order": lambda rng: dict(fuzzed_groups(rng), rows=int(rng.integers(2))),
     "quantized_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), straight=int(rng.integers(2)), fp4=int(rng.integers(2)),
                                          nested=int(rng.integers(2)), accumulate=bool(rng.integers(2))),
+    "fp8_quantize": fuzzed_fp8,
+    "fp8_quantize_delayed": lambda rng: dict(fuzzed_fp8(rng), length=size(rng), of_all=int(rng.integers(2)), margin=int(rng.integers(9))),
     "grouped_matmul": lambda rng: dict(fuzzed_grouped(rng), straight=int(rng.integers(2))),
     "grouped_matmul_weight": lambda rng: dict(fuzzed_grouped(rng), accumulate=("", "all", "some")[rng.integers(3)]),
     "flip": fuzzed_along,

@@ -1,0 +1,230 @@
+/* Products of matrices in 8 bits (docs/precision.md). The factors are rounded to numbers of E4M3 or E5M2 times a scale
+ * for each tensor, and stay floats or bfloat16, which have all these numbers; the product of them is in float32, and
+ * then divided by both scales.
+ *
+ * fp8_quantize scales by the tensor's own largest size (torchao's tensorwise recipe). fp8_quantize_delayed scales by
+ * that of tensors before it, which a buffer has, and moves that on (Transformer Engine's DelayedScaling). The gradient
+ * of a product is of the tensors that were rounded, so the gradient of rounding passes it through.
+ *
+ * fp8_matmul has no kernel: gen/plan/graph/fp8.c makes it other nodes once its gradient is there. */
+#include <float.h>
+#include <math.h>
+
+#include "gen/ops/support/support.h"
+
+enum { X, SCALE, HISTORY }; /* inputs of fp8_quantize */
+enum { Q, INVERSE, NEXT_SCALE, NEXT_HISTORY };
+enum { A, B, A_INVERSE, B_INVERSE, GRAD_SCALE, GRAD_HISTORY }; /* of fp8_matmul */
+
+static const struct shape one_number = {.rank = 1, .dim = {1}};
+
+static enum dtype stored(const struct node *node) {
+  return node_int(node, "bf16") != 0 ? DTYPE_BFLOAT16 : DTYPE_FLOAT32;
+}
+
+/* ---- Rounding ---- */
+
+static int infer_quantize(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
+  if (!op_check_float(arena, node, X, error)) return 0;
+  shapes[Q] = node->inputs[X]->shape;
+  dtypes[Q] = stored(node);
+  shapes[INVERSE] = one_number;
+  dtypes[INVERSE] = DTYPE_FLOAT32;
+  return 2;
+}
+
+static int infer_delayed(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                         const char **error) {
+  if (!op_check_shape(arena, node, SCALE, one_number, "one scale", error) ||
+      !op_check_rank(arena, node, HISTORY, 1, error) || infer_quantize(arena, node, shapes, dtypes, error) == 0)
+    return 0;
+  shapes[NEXT_SCALE] = one_number;
+  shapes[NEXT_HISTORY] = node->inputs[HISTORY]->shape;
+  dtypes[NEXT_SCALE] = dtypes[NEXT_HISTORY] = DTYPE_FLOAT32;
+  return 4;
+}
+
+static void pass_gradient(struct builder *builder, const struct node *node, struct value *const *dy,
+                          struct value **dx) {
+  if (builder_wants_gradient(builder, node->inputs[X])) dx[X] = dy[Q];
+}
+
+/* In evaluation what was scaled by the history stays as it is. */
+static struct value *as_it_is(struct builder *builder, const struct node *node) {
+  return builder_cast(builder, node->inputs[X], stored(node));
+}
+
+/* ---- The float64 reference of rounding ---- */
+
+static double most_of(const struct node *node) {
+  return node_int(node, "e5m2") != 0 ? 57344 : 448;
+}
+
+/* The nearest number of the format, ties to even. */
+static double rounded(const struct node *node, double x) {
+  const bool e5m2 = node_int(node, "e5m2") != 0;
+  const double most = most_of(node), size = fabs(x);
+  if (isnan(x)) return x;
+  if (size >= most) return copysign(most, x);
+  int exponent = 0;
+  frexp(size, &exponent);
+  const int lowest = e5m2 ? -13 : -5, bits = e5m2 ? 3 : 4; /* of size in [1/2, 1) 2^exponent */
+  const int place = (exponent > lowest ? exponent : lowest) - bits;
+  return copysign(ldexp(nearbyint(ldexp(size, -place)), place), x);
+}
+
+static double largest_of(const struct value *x, const double *elements) {
+  double largest = 0;
+  for (int64_t i = 0; i < shape_count(x->shape); i++) largest = fmax(largest, fabs(elements[i]));
+  return largest;
+}
+
+static void round_all(const struct node *node, const double *x, double scale, double *const *outputs) {
+  for (int64_t i = 0; i < shape_count(node->inputs[X]->shape); i++)
+    outputs[Q][i] = rounded(node, (float)(x[i] * scale));
+  outputs[INVERSE][0] = 1 / scale;
+}
+
+static void reference_quantize(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const double largest = largest_of(node->inputs[X], inputs[X]);
+  round_all(node, inputs[X], (float)(most_of(node) / fmax(largest, 1e-12)), outputs);
+}
+
+static void reference_delayed(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const double largest = largest_of(node->inputs[X], inputs[X]), scale = inputs[SCALE][0];
+  const int64_t length = node->inputs[HISTORY]->shape.dim[0];
+  double size = largest;
+  for (int64_t i = 0; i + 1 < length; i++) {
+    outputs[NEXT_HISTORY][i] = inputs[HISTORY][i + 1];
+    if (node_int(node, "of_all") != 0) size = fmax(size, inputs[HISTORY][i + 1]);
+  }
+  outputs[NEXT_HISTORY][length - 1] = largest;
+  outputs[NEXT_HISTORY][0] = 0;
+  round_all(node, inputs[X], scale, outputs);
+  const double next = ldexp(most_of(node), -(int)node_int(node, "margin")) / size;
+  outputs[NEXT_SCALE][0] = size > 0 && isfinite(size) ? fmin(next, FLT_MAX) : scale;
+}
+
+const struct op_kind op_fp8_quantize = {
+    .name = "fp8_quantize",
+    .class = OP_KERNEL,
+    .template_name = "fp8",
+    .input_names = {"x"},
+    .output_names = {"q", "inverse"},
+    .infer = infer_quantize,
+    .gradient = pass_gradient,
+    .cost.flops_each = 4,
+    .reference.evaluate = reference_quantize,
+};
+
+const struct op_kind op_fp8_quantize_delayed = {
+    .name = "fp8_quantize_delayed",
+    .class = OP_KERNEL,
+    .template_name = "fp8",
+    .input_names = {"x", "scale", "history"},
+    .output_names = {"q", "inverse", "next_scale", "next_history"},
+    .infer = infer_delayed,
+    .gradient = pass_gradient,
+    .memory.assigns = {0, 0, 1 + SCALE, 1 + HISTORY},
+    .evaluation.substitute = as_it_is,
+    .cost.flops_each = 4,
+    .reference.evaluate = reference_delayed,
+};
+
+/* ---- Products ---- */
+
+static int infer_matmul(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                        const char **error) {
+  const struct shape a = node->inputs[A]->shape, b = node->inputs[B]->shape;
+  if (!op_check_same_float(arena, node, 2, error) || !op_check_rank(arena, node, A, 2, error)) return 0;
+  if (b.rank != 2 || op_columns(a) != b.dim[0])
+    return op_fail(arena, node, error, "%s has not the columns that b has rows", op_operand_text(arena, node, A));
+  return op_result(shapes, dtypes, op_with_extent(a, a.rank - 1, b.dim[1]), stored(node));
+}
+
+static struct value *as_matrix(struct builder *builder, struct value *x) {
+  return op_reshape(builder, x, shape_of(2, op_rows(x->shape), op_columns(x->shape)));
+}
+
+/* The gradient of y rounded, as the forward's factors were. */
+static const struct node *quantize_gradient(struct builder *builder, const struct node *node, struct value *dy) {
+  struct attribute attributes[4] = {attribute_int("bf16", node_int(node, "bf16")),
+                                    attribute_int("e5m2", node_int(node, "e5m2"))};
+  struct value *inputs[3] = {dy};
+  if (node->n_inputs <= GRAD_SCALE) return builder_node(builder, "fp8_quantize", inputs, 1, attributes, 2);
+  inputs[SCALE] = node->inputs[GRAD_SCALE];
+  inputs[HISTORY] = node->inputs[GRAD_HISTORY];
+  attributes[2] = attribute_int("margin", node_int(node, "margin"));
+  attributes[3] = attribute_int("of_all", node_int(node, "of_all"));
+  return builder_node(builder, "fp8_quantize_delayed", inputs, 3, attributes, 4);
+}
+
+static struct value *product(struct builder *builder, const struct node *of, struct value *a, struct value *b,
+                             struct value *a_inverse, struct value *b_inverse) {
+  struct value *inputs[] = {a, b, a_inverse, b_inverse};
+  const struct attribute attributes[] = {attribute_int("bf16", node_int(of, "bf16"))};
+  return builder_op(builder, "fp8_matmul", inputs, 4, attributes, 1);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  struct value *a = node->inputs[A], *b = node->inputs[B];
+  const struct node *rounded_dy = quantize_gradient(builder, node, dy[0]);
+  if (rounded_dy == NULL) return;
+  struct value *q = rounded_dy->outputs[Q], *inverse = rounded_dy->outputs[INVERSE];
+  if (builder_wants_gradient(builder, a))
+    dx[A] = product(builder, node, q, op_matrix_transpose(builder, b), inverse, node->inputs[B_INVERSE]);
+  if (builder_wants_gradient(builder, b))
+    dx[B] = product(builder, node, op_matrix_transpose(builder, as_matrix(builder, a)), as_matrix(builder, q),
+                    node->inputs[A_INVERSE], inverse);
+}
+
+static void reference_matmul(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const int64_t depth = node->inputs[B]->shape.dim[0], columns = node->inputs[B]->shape.dim[1];
+  for (int64_t r = 0; r < op_rows(node->inputs[A]->shape); r++)
+    for (int64_t c = 0; c < columns; c++) {
+      double sum = 0;
+      for (int64_t k = 0; k < depth; k++) sum += inputs[A][r * depth + k] * inputs[B][k * columns + c];
+      outputs[0][r * columns + c] = sum * inputs[A_INVERSE][0] * inputs[B_INVERSE][0];
+    }
+}
+
+static double flops(const struct node *node) {
+  return 2 * (double)shape_count(node->outputs[0]->shape) * (double)node->inputs[B]->shape.dim[0];
+}
+
+/* With factors as they are. */
+static struct value *plain_product(struct builder *builder, const struct node *node) {
+  return op_matmul(builder, node->inputs[A], node->inputs[B]);
+}
+
+const struct op_kind op_fp8_matmul = {
+    .name = "fp8_matmul",
+    .class = OP_KERNEL,
+    .input_names = {"a", "b", "a_inverse", "b_inverse"},
+    .output_names = {"y"},
+    .infer = infer_matmul,
+    .gradient = gradient,
+    .cost.flops = flops,
+    .cost.matmul_flops = flops,
+    .reference.evaluate = reference_matmul,
+};
+
+const struct op_kind op_fp8_matmul_delayed = {
+    .name = "fp8_matmul_delayed",
+    .class = OP_KERNEL,
+    .input_names = {"a", "b", "a_inverse", "b_inverse", "grad_scale", "grad_history"},
+    .output_names = {"y"},
+    .infer = infer_matmul,
+    .gradient = gradient,
+    .evaluation.substitute = plain_product,
+    .cost.flops = flops,
+    .cost.matmul_flops = flops,
+    .reference.evaluate = reference_matmul,
+};
+
+const struct op_file op_file_fp8 = {
+    .name = "fp8",
+    .kinds = (const struct op_kind *const[]){&op_fp8_quantize, &op_fp8_quantize_delayed, &op_fp8_matmul,
+                                             &op_fp8_matmul_delayed, NULL},
+};

@@ -1,0 +1,97 @@
+"""Recipes of training in 8 bits as their documentation has them, over PyTorch's own types of 8 bits: torchao's tensorwise
+scaling and Transformer Engine's DelayedScaling. A layer's products are in float32, of the rounded numbers."""
+
+import torch
+
+E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
+
+
+def rounded(x, scale, kind):
+    """x times the scale in this type, saturated; as float32."""
+    most = torch.finfo(kind).max
+    return (x.float() * scale).clamp(-most, most).to(kind).float()
+
+
+class Tensorwise:
+    """Of one layer: each tensor's scale brings its own largest size to the type's largest number (torchao, amax_to_scale)."""
+
+    def __init__(self, backward=E5M2):
+        self.backward = backward
+
+    def round(self, role, x):
+        kind = self.backward if role == "grad_output" else E4M3
+        scale = (torch.finfo(kind).max / x.detach().abs().max().double().clamp(min=1e-12)).float()
+        return rounded(x, scale, kind), scale.reciprocal()
+
+
+class Delayed:
+    """Of one layer: scales are of the sizes of the batches before (Transformer Engine, DelayedScaling)."""
+
+    def __init__(self, length=1024, algorithm="most_recent", margin=0, hybrid=True):
+        self.length, self.algorithm, self.margin, self.hybrid = length, algorithm, margin, hybrid
+        self.scales = {role: torch.tensor(1.0) for role in ("input", "weight", "grad_output")}
+        self.histories = {role: torch.zeros(length) for role in self.scales}
+
+    def round(self, role, x):
+        kind = E5M2 if role == "grad_output" and self.hybrid else E4M3
+        scale = self.scales[role]
+        self.histories[role][0] = x.detach().abs().max().float()
+        self.update(role, torch.finfo(kind).max)
+        return rounded(x, scale, kind), 1 / scale
+
+    def update(self, role, most):
+        """Transformer Engine's update after each forward or backward: the history is rolled, and its first place is free."""
+        history = self.histories[role]
+        amax = history.max() if self.algorithm == "max" else history[0].clone()
+        self.histories[role] = history.roll(-1)
+        self.histories[role][0] = 0
+        if amax > 0 and torch.isfinite(amax):
+            self.scales[role] = (torch.tensor(most * 2.0**-self.margin) / amax).clamp(max=torch.finfo(torch.float32).max)
+
+
+class Product(torch.autograd.Function):
+    """x W^T in the type `dtype`, by a layer's recipe."""
+
+    @staticmethod
+    def forward(ctx, x, weight, recipe, dtype):
+        x = x.to(dtype)
+        (qx, ix), (qw, iw) = recipe.round("input", x), recipe.round("weight", weight)
+        ctx.save_for_backward(qx, ix, qw, iw)
+        ctx.recipe = recipe
+        return (qx @ qw.T * (ix * iw)).to(dtype)
+
+    @staticmethod
+    def backward(ctx, dy):
+        qx, ix, qw, iw = ctx.saved_tensors
+        qy, iy = ctx.recipe.round("grad_output", dy)
+        dw = qy.flatten(0, -2).T @ qx.flatten(0, -2) * (iy * ix)
+        return (qy @ qw * (iy * iw)).to(dy.dtype), dw.to(dy.dtype), None, None
+
+
+class Linear(torch.nn.Module):
+    """In place of torch.nn.Linear: its parameters, and the product by a recipe. Where `trains` alone, evaluation is without."""
+
+    def __init__(self, linear, recipe, dtype=torch.float32, always=True):
+        super().__init__()
+        self.weight, self.bias, self.recipe, self.dtype, self.always = linear.weight, linear.bias, recipe, dtype, always
+
+    def forward(self, x):
+        if not (self.always or self.training):
+            return torch.nn.functional.linear(x, self.weight, self.bias)
+        y = Product.apply(x, self.weight, self.recipe, self.dtype)
+        return y if self.bias is None else y + self.bias.to(y.dtype)
+
+
+def convert(model, make, keep_ends, **how):
+    """Puts Linear in place of all linear layers of multiples of 16, but of the first and the last where keep_ends (Accelerate's
+    filter_linear_layers). Returns the recipes by the layers' names; make() gives each its own."""
+    layers = [(name, module) for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)]
+    ends = {layers[0][0], layers[-1][0]} if keep_ends else set()
+    recipes = {}
+    for name, module in layers:
+        if name in ends or any(extent % 16 for extent in module.weight.shape):
+            continue
+        recipes[name] = make()
+        parent, _, child = name.rpartition(".")
+        setattr(model.get_submodule(parent), child, Linear(module, recipes[name], **how))
+    return recipes

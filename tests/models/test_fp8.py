@@ -1,0 +1,164 @@
+"""precision.mixed_precision: fp8 against the recipes in PyTorch (recipes.py), of a GPT and of a Llama with float32 outside of the
+products. A rounding that falls the other way, by the order of a sum, changes what all layers after it round, and grows from step to
+step. So each step is compared from the weights, scales and histories that the trainer had before it, and where no rounding has
+turned in its forward its loss is the recipe's to 1e-5. In addition evaluations, and a stopped run's bits. With DRAWS
+above 1 all recipes and models, over 50 steps."""
+# long
+
+import subprocess
+import unittest
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from peer import DRAWS, GENERATOR, MODELS, QUICK, Order, Text, Trainer
+from order import EVAL, splits
+from recipes import Delayed, Tensorwise, convert
+from safetensors.torch import load_file, save_file
+from transformers import LlamaConfig, LlamaForCausalLM
+
+STEPS, LR, LENGTH = 50 if DRAWS > 1 else 10, 1e-3, 16
+TE = {"backend": "te", "amax_history_len": 4}
+RECIPES = {"ao": ({}, Tensorwise), "te": (TE, lambda: Delayed(4)),
+           "te max": ({**TE, "amax_compute_algo": "max", "margin": 1, "fp8_format": "E4M3"}, lambda: Delayed(4, "max", 1, False))}
+
+
+class Gpt(torch.nn.Module):
+    """nanoGPT without biases, with the names of examples/models/nanogpt.c."""
+
+    def __init__(self, layers, heads, width, vocabulary, length):
+        super().__init__()
+        block = lambda: torch.nn.ModuleDict({  # noqa: E731
+            "ln_1": torch.nn.LayerNorm(width, bias=False), "ln_2": torch.nn.LayerNorm(width, bias=False),
+            "attn": torch.nn.ModuleDict({"c_attn": torch.nn.Linear(width, 3 * width, bias=False),
+                                         "c_proj": torch.nn.Linear(width, width, bias=False)}),
+            "mlp": torch.nn.ModuleDict({"c_fc": torch.nn.Linear(width, 4 * width, bias=False),
+                                        "c_proj": torch.nn.Linear(4 * width, width, bias=False)})})
+        self.heads = heads
+        self.transformer = torch.nn.ModuleDict({
+            "wte": torch.nn.Embedding(vocabulary, width), "wpe": torch.nn.Embedding(length, width),
+            "h": torch.nn.ModuleList(block() for _ in range(layers)), "ln_f": torch.nn.LayerNorm(width, bias=False)})
+        self.lm_head = torch.nn.Linear(width, vocabulary, bias=False)
+        self.lm_head.weight = self.transformer.wte.weight
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter, std=0.1)
+
+    def forward(self, tokens):
+        t = self.transformer
+        x = t.wte(tokens) + t.wpe.weight[:tokens.shape[1]]
+        for block in t.h:
+            q, k, v = (z.unflatten(-1, (self.heads, -1)).transpose(1, 2) for z in block.attn.c_attn(block.ln_1(x)).chunk(3, -1))
+            x = x + block.attn.c_proj(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+            x = x + block.mlp.c_proj(F.gelu(block.mlp.c_fc(block.ln_2(x))))
+        return self.lm_head(t.ln_f(x))
+
+
+class Fp8(Text):
+    def gpt(self):
+        config = {"n_layer": 3, "n_head": 2, "n_embd": 32, "vocab_size": 256, "block_size": LENGTH, "bias": False}
+        return "nanogpt.c", Gpt(3, 2, 32, 256, LENGTH), config
+
+    def llama(self):
+        config = {"num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16,
+                  "hidden_size": 32, "intermediate_size": 48, "vocab_size": 256, "rms_norm_eps": 1e-5}
+        theirs = LlamaForCausalLM(LlamaConfig(**config, rope_parameters={"rope_theta": 10000.0, "rope_type": "default"},
+                                              initializer_range=0.1, pad_token_id=None, max_position_embeddings=LENGTH, tie_word_embeddings=False))
+        return "llama.c", theirs, config
+
+    def start(self, made, fp8):
+        """A built trainer that starts from theirs, and saves after each step."""
+        source, self.theirs, config = made
+        data, self.batches = self.text(LENGTH)
+        trainer = Trainer({
+            "model": {"source": str(MODELS / source), "config": config, "weights": "start.safetensors"},
+            "data": {key: value for key, value in data.items() if key != "files"},
+            "optimizer": {"name": "adamw", "lr": LR, "weight_decay": 0.1, "eps": 1e-4},
+            "training": {"steps": STEPS, "seed": 1, "eval_interval": STEPS, "eval_iters": "all"},
+            "checkpoint": {"every": 1},
+            "precision": {"mixed_precision": "fp8", "autocast": {"enabled": False}, "fp8": fp8}})
+        (trainer.folder / "corpus.txt").write_bytes(data["files"]["corpus.txt"])
+        save_file({name: p.detach().clone() for name, p in self.theirs.named_parameters()}, trainer.folder / "start.safetensors")
+        trainer.build()
+        return trainer
+
+    def loss(self, tokens, targets):
+        logits = self.theirs(tokens)
+        return F.cross_entropy(getattr(logits, "logits", logits).flatten(0, 1), targets.flatten())
+
+    def take(self, state):
+        """Theirs goes on from the trainer's scales and histories, which are as near to its own as sums are, and from its
+        weights. Returns the largest distance, of the weights relative to how far a step moves them."""
+        worst = 0.0
+        for name, parameter in self.theirs.named_parameters():
+            far = (state[name] - parameter.detach()).norm().item() / (LR * parameter.numel() ** 0.5)
+            worst = max(worst, far)
+            parameter.data.copy_(state[name])
+        for name, recipe in self.recipes.items():
+            for role in getattr(recipe, "scales", ()):
+                name = "transformer.wte" if name == "lm_head" and self.tied else name
+                scale, history = state[f"{name}.fp8_scale_{role}"], state[f"{name}.fp8_amax_history_{role}"]
+                torch.testing.assert_close(scale[0], recipe.scales[role], rtol=5e-2, atol=0)
+                torch.testing.assert_close(history, recipe.histories[role], rtol=5e-2, atol=1e-9)
+                recipe.scales[role], recipe.histories[role] = scale[0], history
+        return worst
+
+    def compare(self, name, made):
+        fp8, make = RECIPES[name]
+        te = fp8.get("backend") == "te"
+        trainer = self.start(made, fp8)
+        metrics = trainer.run()
+        self.tied = made[0] == "nanogpt.c"
+        self.recipes = convert(self.theirs.train(), make, keep_ends=not te, always=not te)
+        self.assertEqual(len(self.recipes), 3 * (4 if self.tied else 7) + (1 if te else -1))
+        optimizer = torch.optim.AdamW(self.theirs.parameters(), lr=LR, weight_decay=0.1, eps=1e-4)
+        apart, moved = [], []
+        for step, row in enumerate(metrics):
+            loss = self.loss(*self.batches(step))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            apart.append(abs(row["loss"] / loss.item() - 1))
+            moved.append(self.take(load_file(trainer.folder / f"run/checkpoints/checkpoint_{step}/model.safetensors")))
+        turned = sum(away > 1e-5 for away in apart)
+        print(f"{name}, {made[0]}: losses of {len(metrics)} steps {np.median(apart):.1e} from the recipe (median), {turned} above 1e-5, "
+              f"at most {max(apart):.1e}; weights {np.median(moved):.1e} of a step, at most {max(moved):.1e}", flush=True)
+        self.assertEqual(len(metrics), STEPS)
+        self.assertLess(np.median(apart), 1e-6)
+        self.assertLessEqual(turned, STEPS // 5)
+        self.assertLess(max(apart), 1e-3)
+        self.assertLess(np.median(moved), 1e-2)
+        self.check_evaluation(trainer, metrics)
+        self.check_resumed(trainer)
+
+    def check_evaluation(self, trainer, metrics):
+        """By the trainer and by an evaluator: in 8 bits as torchao's layers are, without as Accelerate's use of Transformer Engine."""
+        subprocess.run([GENERATOR, "build", trainer.path, "--program", "evaluate", "-o", trainer.folder / "evaluate"], check=True, env=QUICK)
+        loss = float(subprocess.check_output([trainer.folder / "evaluate"], cwd=trainer.folder).split(b"loss ")[1].split()[0])
+        corpus = list((trainer.folder / "corpus.txt").read_bytes())
+        order = Order(1, EVAL, True, *splits(len(corpus), 0.1)[1], LENGTH, self.BATCH)
+        rows = torch.tensor([corpus[order.start(i):order.start(i) + LENGTH + 1] for i in range(order.samples)])
+        self.theirs.eval()
+        with torch.no_grad():  # batch by batch, as scales of the tensor at hand are
+            batches = rows.split(self.BATCH)
+            wanted = sum(self.loss(batch[:, :-1], batch[:, 1:]).item() * len(batch) for batch in batches) / len(rows)
+        self.assertLess(abs(loss / wanted - 1), 1e-5, "an evaluation")
+        self.assertLess(abs(metrics[-1]["eval_loss"] / wanted - 1), 1e-5, "the trainer's own")
+
+    def check_resumed(self, trainer):
+        whole = load_file(trainer.folder / "run/model.safetensors")
+        trainer.run("--resume", f"run/checkpoints/checkpoint_{STEPS // 2}")
+        again = load_file(trainer.folder / "run/model.safetensors")
+        self.assertEqual(whole.keys(), again.keys())
+        for name, tensor in whole.items():
+            self.assertTrue(torch.equal(tensor, again[name]), name)
+
+    def test_recipes(self):
+        models = (self.gpt, self.llama)
+        for name, model in [(name, model) for name in RECIPES for model in models] if DRAWS > 1 else zip(("te max", "ao"), models):
+            with self.subTest(recipe=name, model=model.__name__):
+                self.compare(name, model())
+
+
+if __name__ == "__main__":
+    unittest.main()
