@@ -29,14 +29,16 @@ class Delayed:
 
     def __init__(self, length=1024, algorithm="most_recent", margin=0, hybrid=True):
         self.length, self.algorithm, self.margin, self.hybrid = length, algorithm, margin, hybrid
+        self.frozen = False  # whether scales and histories stay as they are
         self.scales = {role: torch.tensor(1.0) for role in ("input", "weight", "grad_output")}
         self.histories = {role: torch.zeros(length) for role in self.scales}
 
     def round(self, role, x):
         kind = E5M2 if role == "grad_output" and self.hybrid else E4M3
         scale = self.scales[role]
-        self.histories[role][0] = x.detach().abs().max().float()
-        self.update(role, torch.finfo(kind).max)
+        if not self.frozen:
+            self.histories[role][0] = x.detach().abs().max().float()
+            self.update(role, torch.finfo(kind).max)
         return rounded(x, scale, kind), 1 / scale
 
     def update(self, role, most):
