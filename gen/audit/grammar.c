@@ -60,8 +60,8 @@ static const char flags[] =
     "-mprefer-vector-width=* -arch=* "
     "-gencode=* --offload-arch=* -lineinfo -fopenmp -fopenmp-simd -fno-math-errno -fno-trapping-math "
     "-ffp-contract=fast "
-    "-ffp-contract=off -fPIC -fPIE -pie -fstack-protector-strong -fdiagnostics-* -pthread -pipe -c -v -w -Wall -Wextra "
-    "-Wpedantic -Werror -Wno-* -lm -lstdc++ ";
+    "-ffp-contract=off -fPIC -fPIE -pie -fstack-protector-strong -fdiagnostics-* -fcolor-diagnostics -pthread -pipe -c "
+    "-v -w -Wall -Wextra -Wpedantic -Werror -Wno-* -lm -lstdc++ ";
 
 /* gcc writes these into an object, where nobody gave them. */
 static const char machine_flags[] =
