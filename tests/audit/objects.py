@@ -46,6 +46,22 @@ int main(void) {
 """
 
 
+# gcc keeps one of two functions with the same text, and puts it into the callers of both.
+TWIN = """static void {name}(float {y}[static 1], const float {x}[static WEIGHTS]) {{
+  float {sum} = 0.0f;
+#pragma omp simd reduction(+ : {sum})
+  for (int i = 0; i < WEIGHTS; i++) {sum} += {x}[i];
+  {y}[0] = {sum};
+}}
+
+"""
+TWINS = PROGRAM.replace("  update(weights, gradients);\n}", "  update(weights, gradients);\n  add(sums, gradients);\n  middle();\n}").replace(
+    "static __attribute__((noinline)) void step(", TWIN.format(name="add", y="y", x="x", sum="sum")
+    + TWIN.format(name="add_again", y="z", x="w", sum="total")
+    + "static __attribute__((noinline)) void middle(void) {\n  add_again(sums, weights);\n}\n\n"
+    + "static __attribute__((noinline)) void step(")
+
+
 def line_of(piece):
     return PROGRAM[: PROGRAM.index(piece)].count("\n") + 1
 

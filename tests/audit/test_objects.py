@@ -9,14 +9,14 @@ import subprocess
 import sys
 import tempfile
 
-from objects import KINDS, LINKED, link, make_edit, make_linked, make_plain
+from objects import KINDS, LINKED, TWINS, link, make_edit, make_linked, make_plain
 from test_machine import GENERATOR, library_flags  # before those of tests
 from rotation import in_turn  # isort: skip
 
 
-def judge(folder, object_file):
+def judge(folder, object_file, program="program.c"):
     """The claims about the object, by their names."""
-    command = [GENERATOR, "audit", "program.c", "--object", object_file, "--march", "x86-64", "--format", "json"]
+    command = [GENERATOR, "audit", program, "--object", object_file, "--march", "x86-64", "--format", "json"]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert result.returncode in (0, 1), f"status {result.returncode}: {result.stderr}"
     return {claim["id"]: claim for claim in json.loads(result.stdout)["claims"]}
@@ -38,8 +38,10 @@ def main():
         folder = pathlib.Path(work)
         make_plain(folder, flags)
         link(folder, libraries)
-        for name in "plain.o", "program":
-            wrong = {n: c["findings"] for n, c in judge(folder, name).items() if c["verdict"] != "holds"}
+        (folder / "twins.c").write_text(TWINS)
+        subprocess.run(["gcc", "-std=c17", "-O3", "-g", "-w", "-c", "twins.c", "-o", "twins.o", *flags], cwd=folder, check=True)
+        for name, program in ("plain.o", "program.c"), ("program", "program.c"), ("twins.o", "twins.c"):
+            wrong = {n: c["findings"] for n, c in judge(folder, name, program).items() if c["verdict"] != "holds"}
             print(f"{'not ok' if wrong else 'ok'} {name} as it is {wrong or ''}")
             failed += bool(wrong)
         for kind in in_turn(KINDS, 3):
