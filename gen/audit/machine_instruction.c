@@ -98,7 +98,9 @@ static const char general[] =
     "cmp test mul mulx imul div idiv shl sal shr sar shlx shrx sarx rol ror rorx rcl rcr shld shrd bt bts btr btc bsf "
     "bsr bzhi bextr blsi blsr blsmsk pdep pext bswap popcnt lzcnt tzcnt cbw cwde cdqe cwd cdq cqo cmov* set* xchg xadd "
     "cmpxchg call jmp ja jae jb jbe je jne jg jge jl jle jo jno jp jnp js jns jcxz jecxz jrcxz ret nop endbr64 pause "
-    "ud2 prefetch* cld movsb movsw movsd movsq stosb stosw stosd stosq lock rep repne ";
+    "ud2 prefetch* cld movsb movsw movsd movsq stosb stosw stosd stosq lock rep repne "
+    "fld* fild fst fstp fist* fadd* fiadd fsub* fisub* fmul* fimul fdiv* fidiv* fxch fchs fabs fcom* fucom* fcmov* "
+    "fnstsw fnstcw fsqrt frndint ";
 
 /* What an instruction of these would reach. */
 static const struct {
