@@ -170,7 +170,15 @@ static void unary_backward(tensor y) {
     dx[i] += y->gradient[i] * y->rule->slope(x[i], y->values[i], y->numbers[0], y->numbers[1]);
 }
 
+static void note_constant(struct reading *reading, double constant) {
+  for (int i = 0; i < reading->n_constants; i++)
+    if (reading->constants[i] == constant) return;
+  if (reading->n_constants < (int)(sizeof reading->constants / sizeof *reading->constants))
+    reading->constants[reading->n_constants++] = constant;
+}
+
 tensor unary(tensor x, const struct unary *rule, double a, double b) {
+  note_constant(reading_now, a);
   tensor y = tape_like(x);
   y->rule = rule;
   y->numbers[0] = a;

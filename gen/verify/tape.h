@@ -66,7 +66,9 @@ struct reading {
   bool narrow;        /* parameters are rounded before they are used, and so have noise, too */
   int64_t vocabulary; /* the most rows of an embedding whose tokens the data give */
   double (*start_value)(struct reading *reading, const struct stored *stored, int64_t i);
-  const char *refused; /* why the reading has stopped */
+  const char *refused;  /* why the reading has stopped */
+  double constants[32]; /* of functions of an element, such as the eps of a norm: what a formula may have */
+  int n_constants;
 };
 
 /* The reading at hand; functions of a model have no parameter for it. */

@@ -42,3 +42,18 @@ EDITS = [
     ("positions of the keys", GPT, "saved->qkv, saved->qkv + 8, saved->qkv + 16);\n  matmul", "saved->qkv, saved->qkv + 8, saved->qkv + 8);\n  matmul"),
     ("momentum", GPT, "0.9f * moment_1[i]", "0.8f * moment_1[i]"),
 ]
+
+# Edits of functions, and which function is to differ by itself.
+OF_FUNCTIONS = [
+    ("slope of relu", MLP, "y[i] = x1[i] > 0.0f ? x0[i] : 0.0f;", "y[i] = x1[i] > 0.0f ? x0[i] : 0.01f * x0[i];", "relu_backward_4x8"),
+    ("loss scaled", MLP, "scale[0] = 1.0f / (float)count;", "scale[0] = 1.0f / (float)(count + 1);", "cross_entropy_4x3"),
+    ("accumulation is not divided", MLP, "y[0] = 0.5f;", "y[0] = 1.0f;", "constant_1"),
+    ("sign of a bias", GPT, "y[i * 8 + j] = x0[i * 8 + j] + x1[j];", "y[i * 8 + j] = x0[i * 8 + j] - x1[j];", "add_2x8x8"),
+    ("epsilon of a norm", GPT, "/ 8.0f + 1e-05f)", "/ 8.0f + 1e-06f)", "layer_norm_2x8x8"),
+    ("scale of attention", GPT, "accel_transpose_rows(16, 0.5f", "accel_transpose_rows(16, 0.51f", "attention_2x2x8x4"),
+    ("rows of an embedding", GPT, "memcpy(y + r * 8, weight + (size_t)tokens[r] * 8", "memcpy(y + r * 8, weight + (size_t)(tokens[r] ^ 1) * 8",
+     "embedding_24x8"),
+    ("answers that depend on the past", GPT, "static void add_2x8x8_2(float y[static 16 * 8], const float x0[static 16 * 8], const float x1[static 16 * 8]) {\n",
+     "static void add_2x8x8_2(float y[static 16 * 8], const float x0[static 16 * 8], const float x1[static 16 * 8]) {\n"
+     "  static int calls;\n  if (calls++ % 2) return;\n", "add_2x8x8_2"),
+]

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path[:0] = ["tests/verify", "tests/program"]
-from edits import CLIPPED, CURVE, EDITS, GPT, MLP, SCALED
+from edits import CLIPPED, CURVE, EDITS, GPT, MLP, OF_FUNCTIONS, SCALED
 from harness import GENERATOR, MODELS
 from rotation import is_in_turn
 
@@ -80,16 +80,22 @@ class Bench:
             self.texts[name] = (self.folder / "trainer.c").read_text().replace(" -O3 ", " -Og ", 1)
         return path, self.texts[name]
 
-    def verify(self, name, text):
+    def verify(self, name, text, *options):
         path = self.job(name)[0]
         (self.folder / "edited.c").write_text(text)
-        return subprocess.run([GENERATOR, "verify", self.folder / "edited.c", "--job", path], capture_output=True, text=True,
+        return subprocess.run([GENERATOR, "verify", self.folder / "edited.c", "--job", path, *options], capture_output=True, text=True,
                               env={**os.environ, "OMP_NUM_THREADS": "1"})
 
 
 def subjects(run, verdict):
     """Of the lines with a verdict, what they are about."""
     return [line[15:].split()[0] for line in run.stdout.splitlines() if line.startswith(f"  {verdict} ")]
+
+
+def subjects_after(run, verdict):
+    """The same of the functions."""
+    lines = run.stdout.partition("its functions, each by itself\n")[2].splitlines()
+    return [line[15:].split()[0] for line in lines if line.startswith(f"  {verdict} ")]
 
 
 def check_edit(bench, edit):
@@ -102,6 +108,17 @@ def check_edit(bench, edit):
     return None if run.returncode == 1 and found else f"status {run.returncode}\n{run.stdout}{run.stderr}", found
 
 
+def check_function(bench, edit):
+    """The edited function differs by itself."""
+    _, name, old, new, function = edit
+    text = bench.job(name)[1]
+    if text.count(old) == 0:
+        return "there is nothing to edit"
+    run = bench.verify(name, text.replace(old, new), "--functions")
+    found = subjects_after(run, "differs")
+    return None if run.returncode == 1 and function in found else f"status {run.returncode}\n{run.stdout}{run.stderr}"
+
+
 def main(arguments):
     names = [a for a in arguments if not a.startswith("--")]
     failed = 0
@@ -110,8 +127,10 @@ def main(arguments):
         for i, name in enumerate(JOBS):
             if name in OPTIMIZERS and not is_in_turn(i, 7):
                 continue
-            run = bench.verify(name, bench.job(name)[1])
+            both = name in (MLP, GPT)
+            run = bench.verify(name, bench.job(name)[1], *(["--functions"] if both else []))
             good = run.returncode == 0 and not subjects(run, "differs")
+            good = good and not (both and (subjects(run, "cannot tell") or not subjects_after(run, "agrees")))
             print(f"ok unedited {name}" if good else f"not ok unedited {name}: {run.stdout}{run.stderr}")
             failed += not good
         for i, edit in enumerate(EDITS):
@@ -121,6 +140,12 @@ def main(arguments):
             print(f"not ok {edit[0]}: {wrong}" if wrong else f"ok {edit[0]}")
             if "--table" in arguments:
                 print(f"# {edit[0]} | {', '.join(found)}")
+            failed += wrong is not None
+        for i, edit in enumerate(OF_FUNCTIONS):
+            if names or not is_in_turn(i, 4):
+                continue
+            wrong = check_function(bench, edit)
+            print(f"not ok {edit[0]} in {edit[4]}: {wrong}" if wrong else f"ok {edit[0]} in {edit[4]}")
             failed += wrong is not None
     return 1 if failed else 0
 

@@ -44,6 +44,7 @@ struct options {
   bool colour;           /* --color, or that standard error is a terminal */
   bool manifest;         /* --manifest: next to the program */
   bool provenance;       /* --provenance: statements next to the program */
+  bool functions;        /* --functions of `verify`: each function by itself, too */
   bool grammar;          /* --grammar: `audit` prints what the text of a program may hold */
   bool regenerate;       /* --regenerate: the argument of `audit` is a manifest, whose program is made again */
   const char *bundle;    /* --bundle DIR: a folder of sources instead of a program */

@@ -399,6 +399,8 @@ const struct option option_table[] = {
      .summary = "the job of a run: its plan's memory becomes a picture of who has which bytes over a step"},
     {"--job", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(job), .commands = " verify ", .page = "verify.md",
      .summary = "the job that the program is to compute"},
+    {"--functions", .commands = " verify ", MEMBER(functions), .page = "verify.md#functions",
+     .summary = "call each of the program's functions by itself, too, and compare it with a formula"},
     {"--serve", .commands = " report ", MEMBER(serves), .page = "report.md#in-a-browser",
      .summary = "instead of -o: serve the page on 127.0.0.1, and load it again in the browser when the runs' files "
                 "change; Ctrl-C ends it"},

@@ -79,6 +79,7 @@ static bool verify_all(struct verification *verify, const struct tree *model) {
   const char *why = refused(verify->job);
   if (why != NULL) return verify_unknown(verify, "%s", why);
   if (!verify_read_model(verify, model) || !verify_build(verify)) return false;
+  if (verify->options->functions && !verify_functions(verify)) return false;
   const bool large = is_large(verify);
   if (large) verify->measuring.readings = 1;
   const int64_t most = large ? 1 : STEPS, all = verify->job->training.steps, steps = all < most ? all : most;

@@ -4,6 +4,7 @@
 #define ACCEL_COMMANDS_VERIFY_VERIFY_H
 
 #include "gen/commands/cli/options.h"
+#include "gen/verify/kernels.h"
 #include "gen/verify/measure.h"
 #include "gen/verify/ranges.h"
 
@@ -17,6 +18,12 @@ struct finding {
   double worst;        /* the largest distance from what the bound allows, in bounds; of equal ones 0 */
   const char *where;   /* of that number, and what it was and is; NULL: there is none */
   bool exact;          /* all were equal, bit for bit */
+};
+
+/* What is said of a function of the program. */
+struct function_finding {
+  const char *name;
+  struct kernel_finding found;
 };
 
 enum subject {
@@ -67,6 +74,11 @@ struct verification {
   bool *seen;
   int64_t steps[16]; /* the first step of each run */
   int n_steps;
+  struct {
+    struct function_finding *items;
+    int count, capacity;
+  } functions;
+  int n_calling; /* functions that are not over arrays alone */
 };
 
 /* Says why nothing can be told, and gives false. */
@@ -82,6 +94,14 @@ bool verify_read_model(struct verification *verify, const struct tree *model);
 /* Compiles the program with the record. */
 bool verify_build(struct verification *verify);
 
+/* Writes a file of the folder. */
+bool verify_put(struct verification *verify, const char *name, const char *text);
+
+/* Runs a program of the folder with an argument, in `folder`, without network where the system allows that; *status is
+ * waitpid's. */
+bool verify_isolated(struct verification *verify, const char *folder, const char *name, const char *argument,
+                     int *status);
+
 /* Runs it from step `first` for so many steps, in a folder of its own: *folder. Its start is what the reading's
  * parameters are. */
 bool verify_run(struct verification *verify, int64_t first, int64_t steps, const char **folder);
@@ -91,6 +111,14 @@ bool verify_record(struct verification *verify, const char *folder, struct recor
 
 /* The tensor of a file of a run, as doubles: `count` numbers, in the scratch. NULL: there is none. */
 double *verify_tensor(struct verification *verify, const char *file, const char *name, int64_t count);
+
+/* ---- Its functions ---- */
+
+/* Compiles the file probed.c of the folder as the program `probe`. */
+bool verify_build_probe(struct verification *verify);
+
+/* Calls each of the program's functions over arrays alone, and compares what it gives with formulas. */
+bool verify_functions(struct verification *verify);
 
 /* ---- The comparison ---- */
 

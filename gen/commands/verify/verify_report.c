@@ -53,6 +53,26 @@ static void write_accumulation(const struct verification *verify, struct text *t
   line(text, verify->one >= 0 ? VERDICT_AGREES : VERDICT_UNKNOWN, "accumulation", text_string(&detail));
 }
 
+/* The functions that were called by themselves; the number of those that differ. */
+static int write_functions(const struct verification *verify, struct text *text) {
+  static const enum verdict verdicts[] = {VERDICT_EQUAL, VERDICT_AGREES, VERDICT_DIFFERS, VERDICT_UNKNOWN};
+  int different = 0;
+  if (!verify->options->functions || verify->functions.count == 0) return 0;
+  text_puts(text, "its functions, each by itself\n");
+  for (int i = 0; i < verify->functions.count; i++) {
+    const struct function_finding *function = &verify->functions.items[i];
+    const struct kernel_finding *found = &function->found;
+    struct text detail = text_in(text->arena);
+    text_printf(&detail, "%-28s %s", function->name, found->formula);
+    if (found->verdict == KERNEL_AGREES) text_printf(&detail, ", at most %.2g of the bound off", found->worst);
+    if (found->verdict == KERNEL_DIFFERS) text_printf(&detail, ": %s", found->where);
+    different += found->verdict == KERNEL_DIFFERS;
+    text_printf(text, "  %-12s %s\n", words[verdicts[found->verdict]], text_string(&detail));
+  }
+  text_printf(text, "%d more call these or compute with the arena; the steps compare them\n", verify->n_calling);
+  return different;
+}
+
 static void write_limits(const struct verification *verify, struct text *text) {
   struct text steps = text_in(text->arena);
   for (int i = 0; i < verify->n_steps; i++) text_printf(&steps, "%s%" PRId64, i > 0 ? ", " : "", verify->steps[i]);
@@ -80,6 +100,7 @@ int verify_report(const struct verification *verify) {
     line(&text, VERDICT_UNKNOWN, "the rest", verify->unknown);
   else
     write_accumulation(verify, &text);
+  different += write_functions(verify, &text);
   if (verify->n_steps > 0) write_limits(verify, &text);
   const struct inputs none = {.arena = verify->arena};
   const char *output = verify->options->output != NULL ? verify->options->output : "-";

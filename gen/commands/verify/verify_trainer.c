@@ -58,26 +58,39 @@ static bool add_flags(struct verification *verify, struct words *command) {
   return true;
 }
 
-bool verify_build(struct verification *verify) {
-  const struct inputs none = {.arena = verify->arena};
-  const char *text = embedded_source("share/verify/record.c");
-  const char *record = arena_printf(verify->arena, "%s/record.c", verify->folder);
-  if (!write_file(&none, record, text, strlen(text)))
-    return verify_unknown(verify, "the folder %s cannot be written", verify->folder);
+/* Compiles `source` and, where it is not NULL, `more` as the program NAME of the folder, by the program's own flags. */
+static bool build(struct verification *verify, const char *source, const char *more, const char *flags,
+                  const char *name) {
   struct words command = words_in(verify->arena);
   words_split(&command, compiler_name());
   if (!add_flags(verify, &command)) return false;
+  words_split(&command, flags);
   words_add(&command, "-o");
-  words_add(&command, arena_printf(verify->arena, "%s/trainer", verify->folder));
-  words_add(&command, verify->program);
-  words_add(&command, record);
-  words_add(&command, wraps);
+  words_add(&command, arena_printf(verify->arena, "%s/%s", verify->folder, name));
+  words_add(&command, source);
+  if (more != NULL) words_add(&command, more);
   const struct linked linked = {.sqlite = verify->job->tracking.sinks[SINK_TRACKIO]};
   if (!runtime_flags(verify->options, "--cflags --libs", linked, &command))
     return verify_unknown(verify, "the runtime is not found");
   if (verify->options->verbose) words_print(stderr, &command);
   return process_run_showing(&command, verify->options->quiet ? NULL : "compiles the program") ||
          verify_unknown(verify, "the program does not compile");
+}
+
+bool verify_put(struct verification *verify, const char *name, const char *text) {
+  const struct inputs none = {.arena = verify->arena};
+  return write_file(&none, arena_printf(verify->arena, "%s/%s", verify->folder, name), text, strlen(text)) ||
+         verify_unknown(verify, "the folder %s cannot be written", verify->folder);
+}
+
+bool verify_build(struct verification *verify) {
+  return verify_put(verify, "record.c", embedded_source("share/verify/record.c")) &&
+         build(verify, verify->program, arena_printf(verify->arena, "%s/record.c", verify->folder), wraps, "trainer");
+}
+
+bool verify_build_probe(struct verification *verify) {
+  return build(verify, arena_printf(verify->arena, "%s/probed.c", verify->folder), NULL, "-w -D_DEFAULT_SOURCE",
+               "probe");
 }
 
 /* ---- Its run ---- */
@@ -115,13 +128,30 @@ static void isolate(int report) {
   setrlimit(RLIMIT_CPU, &(const struct rlimit){3600, 3600});
 }
 
-static void become(const struct verification *verify, const char *folder, int report) {
+static void become(const struct verification *verify, const char *folder, const char *name, const char *argument,
+                   int report) {
   const int log = chdir(folder) == 0 ? open("log", O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
   if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) _exit(3);
   isolate(report);
-  const char *trainer = arena_printf(verify->arena, "%s/trainer", verify->folder);
-  execl(trainer, trainer, "--quiet", (char *)NULL);
+  execl(arena_printf(verify->arena, "%s/%s", verify->folder, name), name, argument, (char *)NULL);
   _exit(3);
+}
+
+bool verify_isolated(struct verification *verify, const char *folder, const char *name, const char *argument,
+                     int *status) {
+  int report[2];
+  if (pipe(report) != 0) return verify_unknown(verify, "there is no pipe: %s", strerror(errno));
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) become(verify, folder, name, argument, report[1]);
+  close(report[1]);
+  char isolated = 0;
+  if (read(report[0], &isolated, 1) == 1) verify->isolated = isolated != 0;
+  close(report[0]);
+  *status = -1;
+  while (child > 0 && waitpid(child, status, 0) != child)
+    if (errno != EINTR) break;
+  return child > 0 || verify_unknown(verify, "no process can be started: %s", strerror(errno));
 }
 
 static const char *last_line(struct verification *verify, const char *folder) {
@@ -137,25 +167,16 @@ static void set_number(const struct verification *verify, const char *name, int6
 
 bool verify_run(struct verification *verify, int64_t first, int64_t steps, const char **folder) {
   const struct job *job = verify->job;
-  int report[2], status = 0;
+  int status = 0;
   *folder = arena_printf(verify->arena, "%s/from_%lld", verify->folder, (long long)first);
   if (mkdir(*folder, 0777) != 0 || !write_start(verify, *folder))
     return verify_unknown(verify, "the folder %s cannot be written", *folder);
   set_number(verify, "VERIFY_FIRST", first);
   set_number(verify, "VERIFY_STEPS", steps);
   set_number(verify, "VERIFY_SAMPLES", (3 * job->accumulation.num_steps + 1) * (int64_t)job->data.batch_size);
-  if (pipe(report) != 0) return verify_unknown(verify, "there is no pipe: %s", strerror(errno));
-  fflush(NULL);
-  const pid_t child = fork();
-  if (child == 0) become(verify, *folder, report[1]);
-  close(report[1]);
-  char isolated = 0;
-  if (read(report[0], &isolated, 1) == 1) verify->isolated = isolated != 0;
-  close(report[0]);
-  while (child > 0 && waitpid(child, &status, 0) != child)
-    if (errno != EINTR) break;
-  if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
-  if (child > 0 && WIFSIGNALED(status))
+  if (!verify_isolated(verify, *folder, "trainer", "--quiet", &status)) return false;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  if (WIFSIGNALED(status))
     return verify_unknown(verify, "the program ended by signal %d at step %lld", WTERMSIG(status), (long long)first);
   return verify_unknown(verify, "the program did not run from step %lld: %s", (long long)first,
                         last_line(verify, *folder));

@@ -1,0 +1,371 @@
+/* Chains of operations on elements. A chain's name lists its operations in their order: which operand each of them has
+ * is found by trying all, on a few elements, until the results are those of the function. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/verify/kernels.h"
+
+/* ---- Operations ---- */
+
+typedef double operation(double a, double b);
+
+static double sigmoid_of(double x) {
+  return 1 / (1 + exp(-x));
+}
+
+static const double root_half = 0.70710678118654752440, root_two_over_pi = 0.79788456080286535588;
+
+static double bend(double x) {
+  return tanh(root_two_over_pi * (x + 0.044715 * x * x * x));
+}
+
+#define OPERATION(name, value)                                                                                         \
+  static double do_##name(double a, double b) {                                                                        \
+    (void)b;                                                                                                           \
+    return value;                                                                                                      \
+  }
+OPERATION(add, a + b)
+OPERATION(sub, a - b)
+OPERATION(mul, a *b)
+OPERATION(div, a / b)
+OPERATION(maximum, fmax(a, b))
+OPERATION(minimum, fmin(a, b))
+OPERATION(same, a)
+OPERATION(neg, -a)
+OPERATION(square, a *a)
+OPERATION(sqrt, sqrt(a))
+OPERATION(rsqrt, 1 / sqrt(a))
+OPERATION(exp, exp(a))
+OPERATION(log, log(a))
+OPERATION(abs, fabs(a))
+OPERATION(sin, sin(a))
+OPERATION(cos, cos(a))
+OPERATION(tanh, tanh(a))
+OPERATION(sigmoid, sigmoid_of(a))
+OPERATION(relu, a > 0 ? a : 0)
+OPERATION(silu, a *sigmoid_of(a))
+OPERATION(gelu, 0.5 * a * (1 + erf(a * root_half)))
+OPERATION(gelu_tanh, 0.5 * a * (1 + bend(a)))
+OPERATION(relu_backward, b > 0 ? a : 0)
+OPERATION(sigmoid_backward, a *b * (1 - b))
+OPERATION(tanh_backward, a * (1 - b * b))
+OPERATION(silu_backward, a *sigmoid_of(b) * (1 + b * (1 - sigmoid_of(b))))
+OPERATION(gelu_backward, a * (0.5 * (1 + erf(b * root_half)) + b * exp(-0.5 * b * b) * 0.39894228040143267794))
+OPERATION(gelu_tanh_backward,
+          a * (0.5 * (1 + bend(b)) + 0.5 * b * (1 - bend(b) * bend(b)) * root_two_over_pi * (1 + 3 * 0.044715 * b * b)))
+
+/* Names that begin another one come after it. */
+static const struct named_operation {
+  const char *name;
+  operation *of;
+  int operands;
+  bool commutes, constant; /* constant: the second operand is one */
+} operations[] = {
+    {"relu_backward", do_relu_backward, 2, false, false},
+    {"sigmoid_backward", do_sigmoid_backward, 2, false, false},
+    {"tanh_backward", do_tanh_backward, 2, false, false},
+    {"silu_backward", do_silu_backward, 2, false, false},
+    {"gelu_tanh_backward", do_gelu_tanh_backward, 2, false, false},
+    {"gelu_backward", do_gelu_backward, 2, false, false},
+    {"gelu_tanh", do_gelu_tanh, 1, false, false},
+    {"gelu", do_gelu, 1, false, false},
+    {"add", do_add, 2, true, false},
+    {"sub", do_sub, 2, false, false},
+    {"mul", do_mul, 2, true, false},
+    {"div", do_div, 2, false, false},
+    {"maximum", do_maximum, 2, true, false},
+    {"minimum", do_minimum, 2, true, false},
+    {"copy", do_same, 1, false, false},
+    {"cast", do_same, 1, false, false},
+    {"broadcast", do_same, 1, false, false},
+    {"neg", do_neg, 1, false, false},
+    {"square", do_square, 1, false, false},
+    {"rsqrt", do_rsqrt, 1, false, false},
+    {"sqrt", do_sqrt, 1, false, false},
+    {"exp", do_exp, 1, false, false},
+    {"log", do_log, 1, false, false},
+    {"abs", do_abs, 1, false, false},
+    {"sin", do_sin, 1, false, false},
+    {"cos", do_cos, 1, false, false},
+    {"tanh", do_tanh, 1, false, false},
+    {"sigmoid", do_sigmoid, 1, false, false},
+    {"relu", do_relu, 1, false, false},
+    {"silu", do_silu, 1, false, false},
+    {"scale", do_mul, 1, false, true},
+    {"shift", do_add, 1, false, true},
+};
+
+/* ---- A chain ---- */
+
+enum { MOST_OPERATIONS = 6, SAMPLES = 16, MOST_VALUES = MOST_ARRAYS + MOST_OPERATIONS, MOST_TRIES = 4000000 };
+
+/* Values: the arrays of the function by their numbers, then the results of the operations. */
+struct chain {
+  int n_operations;
+  struct link {
+    const struct named_operation *operation;
+    int a, b;
+    double constant;
+  } links[MOST_OPERATIONS];
+  int result[MOST_ARRAYS];    /* of each written array, the operation; else -1 */
+  int64_t inner[MOST_ARRAYS]; /* so many elements in a row have the same element of a smaller operand */
+  bool found;
+};
+
+/* The operations of a name; their number, 0 where one is unknown. */
+static int operations_of(const char *stem, const struct named_operation *found[MOST_OPERATIONS]) {
+  int count = 0;
+  while (*stem != '\0') {
+    const struct named_operation *next = NULL;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations && next == NULL; i++) {
+      const size_t length = strlen(operations[i].name);
+      if (strncmp(stem, operations[i].name, length) == 0 && (stem[length] == '_' || stem[length] == '\0'))
+        next = &operations[i];
+    }
+    if (next == NULL || count == MOST_OPERATIONS) return 0;
+    found[count++] = next;
+    stem += strlen(next->name);
+    stem += *stem == '_';
+  }
+  return count;
+}
+
+bool kernel_is_chain(const char *stem) {
+  const struct named_operation *found[MOST_OPERATIONS];
+  return operations_of(stem, found) > 0;
+}
+
+/* Of array k the element that goes with element i of the results, of which there are `count`. */
+static int64_t element_of(const struct kernel *kernel, const struct chain *chain, int k, int64_t i, int64_t count) {
+  const int64_t own = kernel->arrays[k].count;
+  return own == count ? i : i / chain->inner[k] % own;
+}
+
+/* ---- The search ---- */
+
+struct search {
+  const struct kernel_case *c;
+  struct chain *chain;
+  const struct named_operation *operations[MOST_OPERATIONS];
+  double values[MOST_VALUES][SAMPLES];
+  const float *results[MOST_ARRAYS]; /* of the function, of written arrays */
+  int64_t elements[SAMPLES];
+  int64_t tries;
+};
+
+static bool matches(const struct search *s, const double *values, const float *results) {
+  for (int k = 0; k < SAMPLES; k++) {
+    const double found = (double)results[s->elements[k]];
+    if (!isfinite(values[k]) && !isfinite(found)) continue;
+    if (!(fabs(values[k] - found) <= 1e-4 * (fabs(found) + 0.01))) return false;
+  }
+  return true;
+}
+
+/* Whether all is used, and each written array has what an operation gives. */
+static bool is_whole(struct search *s) {
+  const struct kernel *kernel = s->c->kernel;
+  bool used[MOST_VALUES] = {false};
+  for (int j = 0; j < s->chain->n_operations; j++) {
+    used[s->chain->links[j].a] = true;
+    if (s->chain->links[j].operation->operands == 2) used[s->chain->links[j].b] = true;
+  }
+  for (int i = 0; i < kernel->n_arrays; i++) {
+    if (!kernel->arrays[i].written && !used[i]) return false;
+    s->chain->result[i] = -1;
+    for (int j = s->chain->n_operations - 1; j >= 0 && kernel->arrays[i].written && s->chain->result[i] < 0; j--)
+      if (matches(s, s->values[MOST_ARRAYS + j], s->results[i])) s->chain->result[i] = j;
+    if (kernel->arrays[i].written && s->chain->result[i] < 0) return false;
+    if (s->chain->result[i] >= 0) used[MOST_ARRAYS + s->chain->result[i]] = true;
+  }
+  for (int j = 0; j < s->chain->n_operations; j++)
+    if (!used[MOST_ARRAYS + j]) return false;
+  return true;
+}
+
+static bool search_from(struct search *s, int j);
+
+static bool try_link(struct search *s, int j, int a, int b, double constant) {
+  const struct named_operation *operation = s->operations[j];
+  s->chain->links[j] = (struct link){operation, a, b, constant};
+  for (int k = 0; k < SAMPLES; k++)
+    s->values[MOST_ARRAYS + j][k] = operation->of(s->values[a][k], operation->constant        ? constant
+                                                                   : operation->operands == 2 ? s->values[b][k]
+                                                                                              : 0);
+  return search_from(s, j + 1);
+}
+
+static bool is_operand(const struct search *s, int at, int j) {
+  if (at < MOST_ARRAYS) return at < s->c->kernel->n_arrays && !s->c->kernel->arrays[at].written;
+  return at < MOST_ARRAYS + j;
+}
+
+static bool search_from(struct search *s, int j) {
+  const struct named_operation *operation = s->operations[j];
+  if (j == s->chain->n_operations) return is_whole(s);
+  for (int a = 0; a < MOST_ARRAYS + j; a++) {
+    if (!is_operand(s, a, j)) continue;
+    if (s->tries++ > MOST_TRIES) return false;
+    if (operation->constant)
+      for (int k = 0; k < s->c->n_constants; k++)
+        if (try_link(s, j, a, a, s->c->constants[k])) return true;
+    if (!operation->constant && operation->operands == 1 && try_link(s, j, a, a, 0)) return true;
+    for (int b = operation->commutes ? a : 0; b < MOST_ARRAYS + j && operation->operands == 2; b++)
+      if (is_operand(s, b, j) && try_link(s, j, a, b, 0)) return true;
+  }
+  return false;
+}
+
+/* The elements of the results, of which all arrays have as many; -1: they have not, or an operand does not fit. */
+static int64_t elements_of(const struct kernel *kernel) {
+  int64_t count = -1;
+  for (int i = 0; i < kernel->n_arrays; i++) {
+    if (kernel->arrays[i].written && count >= 0 && kernel->arrays[i].count != count) return -1;
+    if (kernel->arrays[i].written) count = kernel->arrays[i].count;
+  }
+  for (int i = 0; i < kernel->n_arrays; i++)
+    if (kernel->arrays[i].whole || count < 0 || count % kernel->arrays[i].count != 0) return -1;
+  return count;
+}
+
+/* Where a smaller operand of `own` elements may be along the axes: the numbers of elements that are below it. */
+static int inner_of(const struct kernel_case *c, int64_t own, int64_t count, int64_t inner[8]) {
+  int64_t product = 1;
+  int found = 0;
+  inner[found++] = 1;
+  for (int i = c->n_dims - 1; i > 0 && found < 8; i--) {
+    product *= c->dims[i];
+    if (product > 1 && count % (product * own) == 0) inner[found++] = product;
+  }
+  return found;
+}
+
+static bool search_at(struct search *s, int64_t count) {
+  const struct kernel *kernel = s->c->kernel;
+  for (int k = 0; k < SAMPLES; k++) s->elements[k] = (int64_t)k * 7919 % count;
+  for (int i = 0; i < kernel->n_arrays; i++) {
+    const float *numbers = s->c->first->before[i];
+    s->results[i] = s->c->first->after[i];
+    for (int k = 0; k < SAMPLES; k++)
+      s->values[i][k] = (double)numbers[element_of(kernel, s->chain, i, s->elements[k], count)];
+  }
+  return search_from(s, 0);
+}
+
+/* From array `i` on, all places of smaller operands. */
+static bool search_places(struct search *s, int64_t count, int i) {
+  const struct kernel *kernel = s->c->kernel;
+  int64_t inner[8];
+  if (i == kernel->n_arrays) return search_at(s, count);
+  s->chain->inner[i] = 1;
+  if (kernel->arrays[i].written || kernel->arrays[i].count == count) return search_places(s, count, i + 1);
+  const int places = inner_of(s->c, kernel->arrays[i].count, count, inner);
+  for (int k = 0; k < places; k++) {
+    s->chain->inner[i] = inner[k];
+    if (search_places(s, count, i + 1)) return true;
+  }
+  return false;
+}
+
+static bool search(const struct kernel_case *c, struct chain *chain, int64_t count) {
+  char stem[128];
+  int64_t dims[8];
+  struct search s = {.c = c, .chain = chain};
+  kernel_stem(c->kernel->name, stem, dims);
+  chain->n_operations = operations_of(stem, s.operations);
+  if (search_places(&s, count, 0)) return true;
+  for (int j = 0; j < chain->n_operations; j++) chain->links[j] = (struct link){s.operations[j], 0, 0, 1};
+  for (int i = 0; i < c->kernel->n_arrays; i++) chain->inner[i] = 1;
+  return false;
+}
+
+/* ---- The formula ---- */
+
+static void write_value(char *text, size_t size, const struct kernel_case *c, const struct chain *chain, int at) {
+  if (at < MOST_ARRAYS) {
+    snprintf(text, size, "%s", c->kernel->arrays[at].name);
+    return;
+  }
+  const struct link *link = &chain->links[at - MOST_ARRAYS];
+  char a[200], b[200] = "";
+  write_value(a, sizeof a, c, chain, link->a);
+  if (link->operation->constant)
+    snprintf(b, sizeof b, ", %g", link->constant);
+  else if (link->operation->operands == 2) {
+    write_value(b + 2, sizeof b - 2, c, chain, link->b);
+    memcpy(b, ", ", 2);
+  }
+  snprintf(text, size, "%s(%.80s%.80s)", link->operation->name, a, b);
+}
+
+static void write_formula(struct kernel_case *c, const struct chain *chain) {
+  size_t length = 0;
+  for (int i = 0; i < c->kernel->n_arrays && length < sizeof c->formula; i++) {
+    char value[200];
+    if (chain->result[i] < 0 || !c->kernel->arrays[i].written) continue;
+    write_value(value, sizeof value, c, chain, MOST_ARRAYS + chain->result[i]);
+    length += (size_t)snprintf(c->formula + length, sizeof c->formula - length, "%s%s = %s", length > 0 ? ", " : "",
+                               c->kernel->arrays[i].name, value);
+  }
+}
+
+/* Where no chain is found, the operands in their order show how far off it is. */
+static void guess(const struct kernel_case *c, struct chain *chain) {
+  const struct kernel *kernel = c->kernel;
+  int next = 0;
+  for (int j = 0; j < chain->n_operations; j++) {
+    int operands[2];
+    for (int k = 0; k < 2; k++) {
+      if (k == 0 && j > 0) {
+        operands[k] = MOST_ARRAYS + j - 1;
+        continue;
+      }
+      while (next < kernel->n_arrays && kernel->arrays[next].written) next++;
+      operands[k] = next < kernel->n_arrays ? next : operands[0];
+      if (k == 0 || chain->links[j].operation->operands == 2) next += next < kernel->n_arrays;
+    }
+    chain->links[j].a = operands[0];
+    chain->links[j].b = operands[1];
+    chain->links[j].constant = c->n_constants > 0 ? c->constants[0] : 1;
+  }
+  for (int i = 0; i < kernel->n_arrays; i++)
+    chain->result[i] = kernel->arrays[i].written ? chain->n_operations - 1 : -1;
+}
+
+/* Of results that are parts of their arrays, these have more. */
+static int64_t elements_of_name(const struct kernel_case *c) {
+  int64_t count = 1;
+  for (int i = 0; i < c->n_dims; i++) count *= c->dims[i];
+  return count;
+}
+
+bool kernel_chain(struct kernel_case *c, int variant) {
+  const struct kernel *kernel = c->kernel;
+  const int64_t count = elements_of(kernel);
+  if (variant > 0) return false;
+  if (count <= 0) return true;
+  if (c->chain == NULL) {
+    c->chain = calloc(1, sizeof *c->chain);
+    if (c->chain == NULL) return true;
+    c->chain->found = search(c, c->chain, count);
+    if (!c->chain->found) guess(c, c->chain);
+    write_formula(c, c->chain);
+  }
+  c->fits = true;
+  c->is_open = !c->chain->found && (!kernel->is_aligned || elements_of_name(c) != count);
+  for (int64_t i = 0; i < count; i++) {
+    double values[MOST_VALUES];
+    for (int k = 0; k < kernel->n_arrays; k++)
+      if (!kernel->arrays[k].written) values[k] = c->in[k][element_of(kernel, c->chain, k, i, count)];
+    for (int j = 0; j < c->chain->n_operations; j++) {
+      const struct link *link = &c->chain->links[j];
+      const double b = link->operation->constant ? link->constant : values[link->b];
+      values[MOST_ARRAYS + j] = kernel_rounded(c, link->operation->of(values[link->a], b));
+    }
+    for (int k = 0; k < kernel->n_arrays; k++)
+      if (kernel->arrays[k].written) c->out[k][i] = values[MOST_ARRAYS + c->chain->result[k]];
+  }
+  return true;
+}
