@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/verify/adapters.h"
 #include "gen/verify/elements.h"
 #include "gen/verify/layers.h"
 #include "gen/verify/reading.h"
@@ -201,14 +202,34 @@ tensor bias_of_layer(scope s, int64_t count, double bound) {
                   : parameter_start(s, "bias", 1, &count, START_UNIFORM, -bound, bound);
 }
 
+/* What the adapter of a layer adds: s x A^T B^T. */
+static tensor adapted(scope s, tensor x, tensor y, int64_t in, int64_t out) {
+  const struct job *job = reading_now->job;
+  const int64_t rank = job->model.lora.rank, of_a[] = {rank, in}, of_b[] = {out, rank};
+  const double bound = 1 / sqrt((double)in);
+  tensor a = parameter_start(s, "lora_A.weight", 2, of_a, START_UNIFORM, -bound, bound);
+  tensor b = parameter_start(s, "lora_B.weight", 2, of_b, START_ZEROS, 0, 0);
+  return add(y, scale(matmul_transposed(matmul_transposed(x, a), b), reading_adapter_scale(job)));
+}
+
+static bool has_adapter(scope s) {
+  char module[sizeof s->name];
+  const size_t length = strlen(s->name);
+  if (reading_now->job == NULL || length == 0) return false;
+  snprintf(module, sizeof module, "%.*s", (int)length - 1, s->name);
+  return reading_adapts(reading_now->job, module);
+}
+
 static tensor layer(scope s, tensor x, int out, bool in_out, bool bias) {
   const int64_t in = columns_of(x), columns = out, dim[] = {in_out ? in : columns, in_out ? columns : in};
   const double bound = 1 / sqrt((double)in);
   tensor weight = parameter_of_layer(s, "weight", 2, dim, START_UNIFORM, -bound, bound);
   int64_t result[MOST_AXES];
   for (int i = 0; i < x->rank; i++) result[i] = i == x->rank - 1 ? columns : x->dim[i];
-  tensor y = reshape_to(x, 2, (int)(x->count / in), (int)in);
-  y = in_out ? matmul(y, weight) : matmul_transposed(y, weight);
+  tensor rows = reshape_to(x, 2, (int)(x->count / in), (int)in);
+  tensor y = in_out ? matmul(rows, weight) : matmul_transposed(rows, weight);
+  weight->stored->in_out = in_out;
+  if (has_adapter(s)) y = adapted(s, rows, y, in, columns);
   if (bias) y = add(y, bias_of_layer(s, columns, bound));
   return reshaped(y, x->rank, result);
 }

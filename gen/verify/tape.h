@@ -17,6 +17,7 @@ enum { MOST_AXES = 8, MOST_OPERANDS = 3 };
 
 struct stored;
 struct unary;
+struct job;
 
 /* A tensor of the reading. */
 struct reading_tensor {
@@ -49,6 +50,7 @@ struct stored {
   double *values;   /* [count], which a step changes */
   double *gradient; /* [count], added up over evaluations; NULL of a buffer */
   struct stored *next;
+  bool in_out; /* the weight of a layer with an adapter is [in][out], not [out][in] */
 };
 
 enum start { START_ZEROS, START_ONES, START_CONSTANT, START_NORMAL, START_UNIFORM, START_SINUSOID };
@@ -69,6 +71,7 @@ struct reading {
   const char *refused;  /* why the reading has stopped */
   double constants[32]; /* of functions of an element, such as the eps of a norm: what a formula may have */
   int n_constants;
+  const struct job *job; /* that has adapters; NULL: there are none */
 };
 
 /* The reading at hand; functions of a model have no parameter for it. */

@@ -12,6 +12,7 @@
 #include "gen/commands/cli/process.h"
 #include "gen/commands/generate/compiler.h"
 #include "gen/commands/verify/verify.h"
+#include "gen/verify/adapters.h"
 
 /* ---- Compilation ---- */
 
@@ -122,14 +123,15 @@ static struct micro_batch empty_batch(const struct verification *verify) {
 }
 
 static bool freeze(struct verification *verify) {
-  const struct job *job = verify->job;
   verify->frozen = arena_alloc(verify->arena, (size_t)verify->reading.count + 1);
-  int i = 0;
-  for (struct stored *at = verify->reading.first; at != NULL; at = at->next, i++)
-    for (int k = 0; k < job->model.n_freeze; k++)
-      verify->frozen[i] = verify->frozen[i] || rule_matches(job->model.freeze[k].name, at->name);
+  int i = 0, adapters = 0;
+  for (struct stored *at = verify->reading.first; at != NULL; at = at->next, i++) {
+    verify->frozen[i] = !reading_trains(verify->job, at->name);
+    adapters += strstr(at->name, ".lora_A.") != NULL;
+  }
   verify->measuring.frozen = verify->frozen;
-  return true;
+  return verify->job->model.lora.rank == 0 || adapters > 0 ||
+         verify_unknown(verify, "model.lora: no target is a layer by linear() of the model");
 }
 
 /* The rounding of what a gradient is computed with. In 16 bits an operation rounds once, and so do the weights that it
@@ -157,6 +159,7 @@ bool verify_read_model(struct verification *verify, const struct tree *model) {
   verify->reading = (struct reading){.training = true, .start_value = start_value, .state = 1};
   verify->measuring.reading = &verify->reading;
   verify->measuring.job = verify->job;
+  if (verify->job->model.lora.rank > 0) verify->reading.job = verify->job;
   set_precision(verify);
   const struct micro_batch batch = empty_batch(verify);
   if (!measure_parameters(&verify->measuring, &batch)) return verify_unknown(verify, "%s", verify->reading.refused);
