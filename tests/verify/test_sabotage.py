@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path[:0] = ["tests/verify", "tests/program"]
-from edits import CLIPPED, CURVE, EDITS, GPT, MLP, OF_FUNCTIONS, SCALED
+from edits import CLIPPED, CURVE, EDITS, GPT, KINDS, LLAMA, MLP, OF_FUNCTIONS, SCALED
 from harness import GENERATOR, MODELS
 from rotation import is_in_turn
 
@@ -37,13 +37,25 @@ JOBS = {
                     "config": {"n_layer": 2, "n_head": 2, "n_embd": 8, "vocab_size": 24, "block_size": 8}},
           "data": {"train": {"path": "train.bin", "format": "nanogpt"}, "batch_size": 2},
           "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9}, "training": {"steps": 20, "seed": 3}},
+    LLAMA: {"model": {"source": str(MODELS / "llama.c"),
+                      "config": {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4,
+                                 "hidden_size": 8, "intermediate_size": 12, "vocab_size": 24}},
+            "data": {"train": {"path": "train.bin", "format": "nanogpt"}, "batch_size": 2, "sequence_length": 8},
+            "optimizer": {"name": "adamw", "lr": 0.01}, "training": {"steps": 20, "seed": 3}},
 }
 
 
 CURVED = {"schedule": {"name": "cosine", "warmup_steps": 3, "min_lr": 1e-4}}
 BETAS = {"betas": [0.8, 0.97]}
-# Optimizers beyond those of the jobs above, with the defaults of their keys and with other numbers.
-OPTIMIZERS = {
+
+
+def adapted(name, **lora):
+    """A job of the others, with adapters."""
+    return {**JOBS[name], "model": {**JOBS[name]["model"], "lora": lora}, "optimizer": {"name": "adamw", "lr": 0.01}}
+
+
+# Optimizers beyond those of the jobs above, with the defaults of their keys and with other numbers; averages; adapters.
+OTHERS = {
     "lamb": mlp({"name": "lamb", "lr": 0.01}),
     "lamb_decay": mlp({"name": "lamb", "lr": 0.01, **BETAS, "eps": 1e-4, "weight_decay": 0.1, "clip_grad_norm": 0.5}, **CURVED),
     "adafactor": mlp({"name": "adafactor", "lr": 0.01}),
@@ -62,9 +74,12 @@ OPTIMIZERS = {
     "adalomo_decay": mlp({"name": "adalomo", "lr": 0.01, "beta2_decay": -0.6, "eps": 1e-6, "least_scale": 0.1,
                           "clip_threshold": 1.1, "weight_decay": 0.1, "clip_grad_norm": 0.1}, **CURVED),
     "average_every": mlp(ADAMW, training={"steps": 20, "seed": 3, "ema": {"decay": 0.9, "every": 2}}),
+    "adapters": adapted(GPT, targets=["c_attn", "c_proj"], rank=2, alpha=4),
+    "adapters_apart": adapted(LLAMA, targets=["q_proj", "v_proj"], rank=3, alpha=4, use_rslora=True, merge=False,
+                              modules_to_save=["lm_head"]),
     "average_warm": mlp(ADAMW, training={"steps": 20, "seed": 3, "ema": {"decay": 0.99, "warmup": True}}, **CURVED),
 }
-JOBS.update(OPTIMIZERS)
+JOBS.update(OTHERS)
 
 
 class Bench:
@@ -99,7 +114,7 @@ def subjects_after(run, verdict):
 
 
 def check_edit(bench, edit):
-    kind, name, old, new = edit
+    _, name, old, new = edit
     text = bench.job(name)[1]
     if text.count(old) == 0:
         return "there is nothing to edit", []
@@ -125,7 +140,7 @@ def main(arguments):
     with tempfile.TemporaryDirectory(prefix="accel-verify-") as folder:
         bench = Bench(pathlib.Path(folder))
         for i, name in enumerate(JOBS):
-            if name in OPTIMIZERS and not is_in_turn(i, 7):
+            if name in OTHERS and not is_in_turn(i, 7):
                 continue
             both = name in (MLP, GPT)
             run = bench.verify(name, bench.job(name)[1], *(["--functions"] if both else []))
@@ -133,14 +148,19 @@ def main(arguments):
             good = good and not (both and (subjects(run, "cannot tell") or not subjects_after(run, "agrees")))
             print(f"ok unedited {name}" if good else f"not ok unedited {name}: {run.stdout}{run.stderr}")
             failed += not good
+        caught = dict.fromkeys(KINDS, 0)
         for i, edit in enumerate(EDITS):
-            if edit[0] not in names if names else not is_in_turn(i, 2):
+            if edit[0] not in names if names else not is_in_turn(i, 14):
                 continue
             wrong, found = check_edit(bench, edit)
-            print(f"not ok {edit[0]}: {wrong}" if wrong else f"ok {edit[0]}")
+            print(f"not ok {edit[0]}, edit {i}: {wrong}" if wrong else f"ok {edit[0]}, edit {i}", flush=True)
             if "--table" in arguments:
-                print(f"# {edit[0]} | {', '.join(found)}")
+                print(f"# {edit[0]} | {edit[1]} | {', '.join(found)}")
+            caught[edit[0]] += wrong is None
             failed += wrong is not None
+        if "--table" in arguments:
+            for kind, edits in KINDS.items():
+                print(f"# {kind} | {len(edits)} | {caught[kind]}")
         for i, edit in enumerate(OF_FUNCTIONS):
             if names or not is_in_turn(i, 4):
                 continue
