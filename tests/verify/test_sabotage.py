@@ -74,6 +74,8 @@ OTHERS = {
     "adalomo_decay": mlp({"name": "adalomo", "lr": 0.01, "beta2_decay": -0.6, "eps": 1e-6, "least_scale": 0.1,
                           "clip_threshold": 1.1, "weight_decay": 0.1, "clip_grad_norm": 0.1}, **CURVED),
     "average_every": mlp(ADAMW, training={"steps": 20, "seed": 3, "ema": {"decay": 0.9, "every": 2}}),
+    "short_batches": {**JOBS[GPT], "data": {**JOBS[GPT]["data"], "batch_size": 4, "drop_last": False},
+                      "accumulation": {"num_steps": 3, "normalize": "tokens"}},
     "adapters": adapted(GPT, targets=["c_attn", "c_proj"], rank=2, alpha=4),
     "adapters_apart": adapted(LLAMA, targets=["q_proj", "v_proj"], rank=3, alpha=4, use_rslora=True, merge=False,
                               modules_to_save=["lm_head"]),

@@ -30,7 +30,6 @@ static const char *refused_data(const struct job *job) {
   if (job->data.packing != PACKING_NONE) return "data.packing";
   if (job->data.batch_size == 0) return "data.batch_size: auto";
   if (job->accumulation.num_steps == 0) return "accumulation.num_steps: auto";
-  if (job->data.keep_last) return "data.drop_last: false";
   return NULL;
 }
 

@@ -165,6 +165,12 @@ static void set_number(const struct verification *verify, const char *name, int6
   setenv(name, arena_printf(verify->arena, "%lld", (long long)number), 1);
 }
 
+/* Samples for three steps and more; where the last batch of an epoch may be short, one after the first step is. */
+static int64_t samples_of(const struct job *job) {
+  const int64_t batch = job->data.batch_size, micro_batches = job->accumulation.num_steps;
+  return job->data.keep_last ? micro_batches * batch + (batch + 1) / 2 : (3 * micro_batches + 1) * batch;
+}
+
 bool verify_run(struct verification *verify, int64_t first, int64_t steps, const char **folder) {
   const struct job *job = verify->job;
   int status = 0;
@@ -173,7 +179,7 @@ bool verify_run(struct verification *verify, int64_t first, int64_t steps, const
     return verify_unknown(verify, "the folder %s cannot be written", *folder);
   set_number(verify, "VERIFY_FIRST", first);
   set_number(verify, "VERIFY_STEPS", steps);
-  set_number(verify, "VERIFY_SAMPLES", (3 * job->accumulation.num_steps + 1) * (int64_t)job->data.batch_size);
+  set_number(verify, "VERIFY_SAMPLES", samples_of(job));
   if (!verify_isolated(verify, *folder, "trainer", "--quiet", &status)) return false;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
   if (WIFSIGNALED(status))
