@@ -1,5 +1,7 @@
 #include "gen/spec/fp8.h"
 
+#include <string.h>
+
 #include "gen/spec/refusals.h"
 
 static const char untried[] = "no program with both has been measured against the recipe";
@@ -30,16 +32,37 @@ static const struct refusal refusals[] = {
     {"optimizer.name", "adalomo", untried, "optimizer.name: adamw"},
 };
 
-/* Scales of Transformer Engine are of all ranks' tensors, and no exchange of these is here. */
+static void refuse(const struct spec_node *where, const char *key, const char *why, const char *remedy,
+                   const struct spec_node *cause, struct diagnostics *diags) {
+  diag_error(diags, where->where, "'%s' does not go with %s: %s", key, conflict, why);
+  diag_note(diags, cause->where, "%s by this", conflict);
+  diag_help(diags, "use %s, or %s", remedy, otherwise);
+}
+
+/* Whether the job has a key, or one below it. */
+static bool is_given(const struct spec_node *node) {
+  if (node->kind != SPEC_MAP) return !node->is_default;
+  for (int i = 0; i < node->count; i++)
+    if (is_given(node->entries[i].value)) return true;
+  return false;
+}
+
+/* Replicas have scales of their own tensors by torchao's recipe; Transformer Engine's are of all ranks' tensors, and no
+ * exchange of these is here. */
 static void check_ranks(const struct spec_node *job, const struct spec_node *cause, struct diagnostics *diags) {
-  static const char *const keys[] = {"devices.nodes", "devices.per_node"};
-  for (size_t i = 0; i < COUNT(keys); i++) {
-    const struct spec_node *count = spec_find(job, keys[i]);
-    if (count->integer == 1) continue;
-    diag_error(diags, count->where, "'%s' does not go with %s: one process alone has scales of tensors so far", keys[i],
-               conflict);
-    diag_note(diags, cause->where, "%s by this", conflict);
-    diag_help(diags, "use %s: 1, or %s", keys[i], otherwise);
+  const struct spec_node *nodes = spec_find(job, "devices.nodes"), *count = spec_find(job, "devices.per_node");
+  const struct spec_node *axes = spec_find(job, "parallelism"), *backend = spec_find(job, "precision.fp8.backend");
+  if (nodes->integer != 1) refuse(nodes, "devices.nodes", untried, "devices.nodes: 1", cause, diags);
+  if (count->integer != 1 && backend != NULL && spec_is(backend, "te"))
+    refuse(count, "devices.per_node",
+           "scales of Transformer Engine are of the tensors of all ranks, which do not exchange them",
+           "precision.fp8.backend: ao", cause, diags);
+  if (axes != NULL && axes->kind != SPEC_MAP)
+    refuse(axes, "parallelism", untried, "parallelism.dp_replicate", cause, diags);
+  for (int i = 0; axes != NULL && axes->kind == SPEC_MAP && i < axes->count; i++) {
+    const struct spec_entry *entry = &axes->entries[i];
+    if (strcmp(entry->key, "dp_replicate") != 0 && is_given(entry->value))
+      refuse(entry->value, entry->key, untried, "parallelism.dp_replicate alone", cause, diags);
   }
 }
 

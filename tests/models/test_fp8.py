@@ -5,7 +5,10 @@ turned in its forward its loss is the recipe's to 1e-5. In addition evaluations,
 above 1 all recipes and models, over 50 steps."""
 # long
 
+import functools
+import pathlib
 import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -16,6 +19,10 @@ from order import EVAL, splits
 from recipes import Delayed, Tensorwise, convert
 from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
+
+from ranks import Ranks  # noqa: E402
 
 STEPS, LR, LENGTH = 50 if DRAWS > 1 else 10, 0.1, 16
 TE = {"backend": "te", "amax_history_len": 4}
@@ -66,17 +73,18 @@ class Fp8(Text):
                                               initializer_range=0.1, pad_token_id=None, max_position_embeddings=LENGTH, tie_word_embeddings=False))
         return "llama.c", theirs, config
 
-    def start(self, made, fp8, autocast=False):
+    def start(self, made, fp8, autocast=False, ranks=1):
         """A built trainer that starts from theirs, and saves after each step."""
         source, self.theirs, config = made
         data, self.batches = self.text(LENGTH)
-        trainer = Trainer({
+        trainer = (Trainer if ranks == 1 else functools.partial(Ranks, ranks))({
             "model": {"source": str(MODELS / source), "config": config, "weights": "start.safetensors"},
             "data": {key: value for key, value in data.items() if key != "files"},
             "optimizer": {"name": "sgd", "lr": LR, "weight_decay": 0.0},
             "training": {"steps": STEPS, "seed": 1, "eval_interval": STEPS, "eval_iters": "all"},
             "checkpoint": {"every": 1},
-            "precision": {"mixed_precision": "fp8", "autocast": {"enabled": autocast}, "fp8": fp8}})
+            "precision": {"mixed_precision": "fp8", "autocast": {"enabled": autocast}, "fp8": fp8},
+            "devices": {"per_node": ranks}})
         (trainer.folder / "corpus.txt").write_bytes(data["files"]["corpus.txt"])
         save_file({name: p.detach().clone() for name, p in self.theirs.named_parameters()}, trainer.folder / "start.safetensors")
         trainer.build()
@@ -195,6 +203,23 @@ class Fp8(Text):
         for name, model in [(name, model) for name in RECIPES for model in models] if DRAWS > 1 else zip(("te max", "ao"), models):
             with self.subTest(recipe=name, model=model.__name__):
                 self.compare(name, model())
+
+    def test_replicas(self):
+        """Two ranks have scales of their own tensors, and the mean of their gradients, as torchao's layers in PyTorch's DDP."""
+        trainer = self.start(self.llama(), {}, ranks=2)
+        metrics = trainer.run()
+        self.recipes = convert(self.theirs.train(), Tensorwise, keep_ends=True)
+        apart, moved = [], []
+        for step, row in enumerate(metrics):
+            losses = [self.loss(*self.batches(2 * step + rank)) for rank in range(2)]
+            self.theirs.zero_grad()
+            (sum(losses) / 2).backward()
+            apart.append(abs(row["loss"] * 2 / sum(losses).item() - 1))
+            moved.append(self.take(load_file(trainer.folder / f"run/checkpoints/checkpoint_{step}/model.safetensors")))
+        print(f"ao, two ranks: losses {np.median(apart):.1e} (median), at most {max(apart):.1e}; gradients {np.median(moved):.1e}, at most {max(moved):.1e}")
+        self.assertLess(np.median(apart), 1e-6)
+        self.assertLess(max(apart), 1e-3)
+        self.assertLess(np.median(moved), 1e-2)
 
     def test_with_bf16(self):
         for name in ("ao", "te") if DRAWS > 1 else ("te",):

@@ -82,12 +82,22 @@ def quantize_holds(job):
             and "folder_of" not in job.get("checkpoint", {}) and ("lora" not in model or model["lora"].get("merge", True) is False))
 
 
+def given(value):
+    """Whether a key, or one below it, has a value."""
+    return any(given(inner) for inner in value.values()) if isinstance(value, dict) else True
+
+
 def fp8_holds(job):
     """What does not go with products of 8 bits."""
     precision, model = job.get("precision", {}), job.get("model", {})
     if precision.get("mixed_precision") != "fp8":
         return True
-    allowed = {"devices.kind": "cpu", "devices.nodes": 1, "devices.per_node": 1, "memory.activation_checkpointing": "none",
+    parallelism = job.get("parallelism", {})
+    if not isinstance(parallelism, dict) or any(given(value) for key, value in parallelism.items() if key != "dp_replicate"):
+        return False
+    if precision.get("fp8", {}).get("backend") == "te" and compared(job, "devices.per_node") not in (None, 1):
+        return False
+    allowed = {"devices.kind": "cpu", "devices.nodes": 1, "memory.activation_checkpointing": "none",
                "checkpoint.dtype": "fp32"}
     without = (("data", "eval_batch_size"), ("training", "ema"), ("checkpoint", "folder_of"))
     if any(key in job.get(group, {}) for group, key in without):
