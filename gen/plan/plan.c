@@ -186,11 +186,13 @@ static bool pass_peel_loops(struct context *context) {
   return true;
 }
 
-/* A program that does not train reads what training left: with the adapters in it, or next to it. */
+/* A program that does not train reads what training left: with the adapters in it, in floats, or next to it. */
+static bool reads_merged(const struct program *program) {
+  return program->kind != PROGRAM_TRAIN && program->job->model.lora.rank > 0 && program->job->model.lora.merge;
+}
+
 static bool pass_adapt(struct context *context) {
-  struct program *program = context->program;
-  if (program->kind != PROGRAM_TRAIN && program->job->model.lora.merge) return true;
-  return adapt(program, context->builder, context->diags);
+  return reads_merged(context->program) || adapt(context->program, context->builder, context->diags);
 }
 
 static bool pass_freeze(struct context *context) {
@@ -198,7 +200,7 @@ static bool pass_freeze(struct context *context) {
 }
 
 static bool pass_quantize(struct context *context) {
-  return quantize(context->program, context->builder, context->diags);
+  return reads_merged(context->program) || quantize(context->program, context->builder, context->diags);
 }
 
 static bool pass_fp8(struct context *context) {

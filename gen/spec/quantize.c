@@ -15,10 +15,7 @@ static const struct limit limits[] = {
     {"parallelism.ep", "1", "each rank has all of a matrix", "dp_replicate, or zero_stage: 1"},
     {"parallelism.pp", "1", "each rank has all layers", "dp_replicate, or zero_stage: 1"},
     {"parallelism.local_sgd_steps", NULL, "codes have no mean over ranks", "no parallelism.local_sgd_steps"},
-    {"model.lora.merge", "false", "adapters cannot be added to codes", "model.lora.merge: false"},
     {"training.ema.decay", NULL, "codes have no average", "no training.ema"},
-    {"checkpoint.dtype", "fp32", "scales stay in float32", "no checkpoint.dtype"},
-    {"checkpoint.folder_of", NULL, "transformers would not read the codes", "no checkpoint.folder_of"},
 };
 
 /* A program has one type of 16 bits. */
@@ -34,10 +31,22 @@ static void check_types(const struct spec_node *job, struct diagnostics *diags) 
   diag_help(diags, "use the same type for both, or fp32 for one of them");
 }
 
+/* Merged with adapters, weights are left in floats. */
+static void check_folder(const struct spec_node *job, const struct spec_node *cause, struct diagnostics *diags) {
+  const struct spec_node *folder = spec_find(job, "checkpoint.folder_of");
+  const struct spec_node *merge = spec_find(job, "model.lora.merge");
+  if (folder == NULL || folder->kind == SPEC_NULL || (merge != NULL && spec_is(merge, "true"))) return;
+  diag_error(diags, folder->where,
+             "'checkpoint.folder_of' does not go with model.quantize: transformers would not read the codes");
+  diag_note(diags, cause->where, "'model.quantize.load_in_4bit' is true here");
+  diag_help(diags, "use adapters with model.lora.merge: true, which leaves weights in floats, or leave it out");
+}
+
 void quantize_check(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *cause = spec_find(job, "model.quantize.load_in_4bit");
   if (cause == NULL || cause->integer == 0) return;
   check_types(job, diags);
+  check_folder(job, cause, diags);
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
     const struct limit *limit = &limits[i];
     const struct spec_node *value = spec_find(job, limit->key);

@@ -7,6 +7,7 @@
 #include "runtime/run/best.h"
 #include "runtime/weights/adapters.h"
 #include "runtime/weights/narrow.h"
+#include "runtime/weights/quantize.h"
 #include "runtime/weights/shards.h"
 #include "runtime/weights/tensors.h"
 
@@ -60,9 +61,10 @@ static bool save_mirror(const struct accel_run *run, const char *file, const cha
   bool written = rt_tensors_of_state(&tensors, run->program, file, run->saves.saver.arrays, problem);
   *saved = array;
   if (!written) return false;
-  written = (!merges || rt_adapters_merge(run->program, rt_mirror(run, file), &tensors, problem)) &&
+  written = (!merges || (rt_tensors_dequantize(run->program, rt_mirror(run, file), &tensors, problem) &&
+                         rt_adapters_merge(run->program, rt_mirror(run, file), &tensors, problem))) &&
             (!is_end || (rt_folder_rename(run, &tensors, problem) &&
-                         rt_tensors_narrow(&tensors, run->program->checkpoint.dtype, problem))) &&
+                         rt_tensors_narrow(run->program, &tensors, run->program->checkpoint.dtype, problem))) &&
             rt_shards_write(run->project_dir, as, &tensors, most, NULL, problem);
   rt_tensors_free(&tensors);
   return written;

@@ -124,7 +124,8 @@ bool rt_adapters_save(const struct accel_program *program, const char *folder, c
 
 /* What a merged weight is made of. */
 struct merge {
-  const float *w, *a, *b;
+  struct tensor_view base;
+  const float *a, *b;
   int64_t out, in, rank;
   double scale;
   bool in_out;
@@ -132,24 +133,32 @@ struct merge {
 
 static bool merge(const struct tensor_view *tensor, void *made) {
   const struct merge *of = tensor->source;
+  const float *w = of->base.make != NULL ? made : (const float *)of->base.bytes;
   float *merged = made;
+  if (of->base.make != NULL && !of->base.make(&of->base, made)) return false;
 #pragma omp parallel for
   for (int64_t o = 0; o < of->out; o++)
     for (int64_t i = 0; i < of->in; i++) {
       double sum = 0;
       for (int64_t r = 0; r < of->rank; r++) sum += (double)of->b[o * of->rank + r] * of->a[r * of->in + i];
       int64_t at = of->in_out ? i * of->out + o : o * of->in + i;
-      merged[at] = of->w[at] + (float)(of->scale * sum);
+      merged[at] = w[at] + (float)(of->scale * sum);
     }
   return true;
 }
 
+static void release(void *source) {
+  struct merge *merge = source;
+  free(merge->base.source);
+  free(merge);
+}
+
 static struct merge *merge_of(const struct accel_program *program, const struct accel_adapter *adapter,
-                              const void *weights) {
+                              const struct tensor_view *base, const void *weights) {
   const struct accel_tensor *left = &program->tensors[adapter->b], *right = &program->tensors[adapter->a];
   struct merge *merge = malloc(sizeof *merge);
   if (merge != NULL)
-    *merge = (struct merge){.w = values_of(program, weights, adapter->weight),
+    *merge = (struct merge){.base = *base,
                             .a = values_of(program, weights, adapter->a),
                             .b = values_of(program, weights, adapter->b),
                             .out = left->shape[0],
@@ -192,9 +201,11 @@ bool rt_adapters_merge(const struct accel_program *program, const void *weights,
     struct tensor_view *tensor = &tensors->items[i];
     const struct accel_adapter *adapter = adapter_of(program, tensor->name, false);
     if (adapter == NULL) continue;
-    tensor->source = merge_of(program, adapter, weights);
-    if (tensor->source == NULL) return rt_problem(problem, "no memory for the list of adapters");
+    struct merge *made = merge_of(program, adapter, tensor, weights);
+    if (made == NULL) return rt_problem(problem, "no memory for the list of adapters");
+    tensor->source = made;
     tensor->make = merge;
+    tensor->release = release;
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/base/half.h"
+#include "runtime/weights/quantize.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,10 @@
 /* A narrowed tensor's source is a view of its float32 values. */
 static void release(void *source) {
   struct tensor_view *wide = source;
-  free(wide->source);
+  if (wide->release != NULL)
+    wide->release(wide->source);
+  else
+    free(wide->source);
   free(wide);
 }
 
@@ -44,9 +48,11 @@ static bool narrow_tensor(struct tensor_view *tensor, enum accel_dtype dtype) {
   return true;
 }
 
-bool rt_tensors_narrow(struct tensor_list *list, enum accel_dtype dtype, struct problem *problem) {
+bool rt_tensors_narrow(const struct accel_program *program, struct tensor_list *list, enum accel_dtype dtype,
+                       struct problem *problem) {
   for (int i = 0; i < list->count && dtype != ACCEL_FLOAT32; i++)
-    if (list->items[i].dtype == ACCEL_FLOAT32 && !narrow_tensor(&list->items[i], dtype))
+    if (list->items[i].dtype == ACCEL_FLOAT32 && !rt_is_scale(program, list->items[i].name) &&
+        !narrow_tensor(&list->items[i], dtype))
       return rt_problem(problem, "no memory for the list of tensors");
   return true;
 }

@@ -5,8 +5,9 @@
 #include "runtime/weights/tensors.h"
 
 /* Has each float32 tensor of the list written in `dtype` (ACCEL_BFLOAT16 or ACCEL_FLOAT16), rounded to the nearest,
- * ties to even, when it is written; a value beyond fp16's range becomes an infinity, as in PyTorch. Other tensors, and
- * all with ACCEL_FLOAT32, stay as they are. */
-bool rt_tensors_narrow(struct tensor_list *list, enum accel_dtype dtype, struct problem *problem);
+ * ties to even, when it is written; a value beyond fp16's range becomes an infinity, as in PyTorch. Other tensors,
+ * scales of codes, and all with ACCEL_FLOAT32 stay as they are. */
+bool rt_tensors_narrow(const struct accel_program *program, struct tensor_list *list, enum accel_dtype dtype,
+                       struct problem *problem);
 
 #endif

@@ -156,3 +156,93 @@ void rt_quantize(const struct accel_program *program, const struct accel_quantiz
   }
   free(turned);
 }
+
+/* ---- Back ---- */
+
+/* A weight that is written of its codes. */
+struct coded {
+  const struct accel_program *program;
+  const struct accel_quantized *quantized;
+  const void *weights;
+};
+
+static const void *from(const struct coded *coded, int tensor) {
+  return (const char *)coded->weights + coded->program->tensors[tensor].offset;
+}
+
+/* The scale of a block, as the product has it. */
+static float scale_at(const struct coded *coded, const float *map, int64_t block) {
+  const struct accel_quantized *quantized = coded->quantized;
+  if (quantized->nested_absmax < 0) return ((const float *)from(coded, quantized->absmax))[block];
+  const float nested = ((const float *)from(coded, quantized->nested_absmax))[block / NESTED];
+  const float scale = map[((const uint8_t *)from(coded, quantized->absmax))[block]] * nested;
+  return scale + ((const float *)from(coded, quantized->nested_offset))[0];
+}
+
+static bool make_floats(const struct tensor_view *tensor, void *out) {
+  const struct coded *coded = tensor->source;
+  const struct accel_quantized *quantized = coded->quantized;
+  const uint8_t *codes = from(coded, quantized->codes);
+  const float *levels = rt_levels_4(quantized->fp4);
+  const int64_t count = quantized->out * quantized->in;
+  float map[LEVELS_8], *values = out;
+  rt_levels_8(map);
+#pragma omp parallel for
+  for (int64_t first = 0; first < count; first += BLOCK) {
+    const float scale = scale_at(coded, map, first / BLOCK);
+    for (int64_t i = first; i < first + BLOCK && i < count; i++) {
+      const float value = levels[i % 2 == 0 ? codes[i / 2] >> 4 : codes[i / 2] & 15] * scale;
+      values[quantized->in_out ? i % quantized->in * quantized->out + i / quantized->in : i] = value;
+    }
+  }
+  return true;
+}
+
+static const struct accel_quantized *named(const struct accel_program *program, const char *name, bool as_codes) {
+  for (int i = 0; i < program->n_quantized; i++) {
+    const struct accel_quantized *quantized = &program->quantized[i];
+    const int codes[] = {quantized->codes, -1, -1};
+    const int scales[] = {quantized->absmax, quantized->nested_absmax, quantized->nested_offset};
+    for (int k = 0; k < 3; k++) {
+      const int tensor = as_codes ? codes[k] : scales[k];
+      if (tensor >= 0 && strcmp(program->tensors[tensor].name, name) == 0) return quantized;
+    }
+  }
+  return NULL;
+}
+
+bool rt_is_scale(const struct accel_program *program, const char *name) {
+  return named(program, name, false) != NULL;
+}
+
+static bool make_float_view(struct tensor_view *tensor, struct coded coded) {
+  const struct accel_tensor source = rt_quantized_source(coded.program, coded.quantized);
+  struct coded *kept = malloc(sizeof *kept);
+  if (kept == NULL) return false;
+  *kept = coded;
+  tensor->dtype = ACCEL_FLOAT32;
+  tensor->rank = source.rank;
+  memcpy(tensor->shape, source.shape, sizeof tensor->shape);
+  tensor->size = (size_t)(coded.quantized->out * coded.quantized->in) * sizeof(float);
+  tensor->make = make_floats;
+  tensor->source = kept;
+  return true;
+}
+
+bool rt_tensors_dequantize(const struct accel_program *program, const void *weights, struct tensor_list *tensors,
+                           struct problem *problem) {
+  int count = 0;
+  bool good = true;
+  for (int i = 0; i < tensors->count; i++) {
+    struct tensor_view tensor = tensors->items[i];
+    const struct accel_quantized *quantized = named(program, tensor.name, true);
+    if (rt_is_scale(program, tensor.name)) {
+      free(tensor.name);
+      continue;
+    }
+    if (quantized != NULL) good &= make_float_view(&tensor, (struct coded){program, quantized, weights});
+    tensors->items[count++] = tensor;
+  }
+  tensors->count = count;
+  return good || rt_problem(problem, "no memory for the list of weights");
+}

@@ -1,10 +1,11 @@
-/* Weights of 4-bit codes (include/accel/quantized_gemm.h): made of floats, to the bit as bitsandbytes' quantize_4bit
- * makes them without a GPU's or a processor's own code (backends/default). */
+/* Weights of 4-bit codes (include/accel/quantized_gemm.h), and the floats that they stand for: made of floats, to the
+ * bit as bitsandbytes' quantize_4bit makes them without a GPU's or a processor's own code (backends/default). */
 #ifndef RUNTIME_WEIGHTS_QUANTIZE_H
 #define RUNTIME_WEIGHTS_QUANTIZE_H
 
 #include "include/accel/trainer.h"
 #include "runtime/weights/sources.h"
+#include "runtime/weights/tensors.h"
 
 /* The weight that a tensor is the codes or scales of; NULL: of none. */
 const struct accel_quantized *rt_quantized_of(const struct accel_program *program, int tensor);
@@ -19,5 +20,13 @@ bool rt_has_codes(const struct named_tensor *found);
  * program has them from `weights` on. The offset of nested scales, their mean, is summed in float64. */
 void rt_quantize(const struct accel_program *program, const struct accel_quantized *quantized, const float *values,
                  void *weights);
+
+/* In place of the codes of a list, which are the tensors of a model at `weights`, has the weights themselves written,
+ * in float32 and as a file has them, and leaves out the scales. False with *problem: no memory. */
+bool rt_tensors_dequantize(const struct accel_program *program, const void *weights, struct tensor_list *tensors,
+                           struct problem *problem);
+
+/* Whether a tensor of the program is scales of codes, by its name. */
+bool rt_is_scale(const struct accel_program *program, const char *name);
 
 #endif

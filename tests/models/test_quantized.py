@@ -43,6 +43,12 @@ def nearest(x, levels, size):
     return torch.cat(codes), torch.stack(scales)
 
 
+def dequantized(codes, levels, scales, shape):
+    """By blocks of 64. bitsandbytes' own code for processors takes scales of other blocks where a row is not whole blocks."""
+    elements = levels[torch.cat([codes >> 4, codes & 15], 1).flatten().long()][:shape.numel()]
+    return (elements * scales.repeat_interleave(64)[:shape.numel()]).reshape(shape)
+
+
 def tensors(trainer):
     return load_file(trainer.folder / "run" / "model.safetensors")
 
@@ -72,7 +78,7 @@ class Quantized(Text):
                  "quantize": {"load_in_4bit": True, **quantize}}
         start = self.theirs
         if lora:
-            model["lora"] = {**lora, "merge": False}
+            model["lora"] = {"merge": False, **lora}
             start = self.peer = get_peft_model(self.theirs, LoraConfig(
                 r=lora["rank"], lora_alpha=lora["alpha"], target_modules=lora["targets"], lora_dropout=0.0,
                 fan_in_fan_out=self.in_out))
@@ -113,9 +119,7 @@ class Quantized(Text):
             else:
                 self.assertTrue(torch.equal(run[f"{own}_{kind}_absmax"], state.absmax), f"scales of {name}")
                 scales = state.absmax
-            # bitsandbytes' own code for processors takes scales of other blocks where a row is not whole blocks.
-            elements = state.code[torch.cat([codes >> 4, codes & 15], 1).flatten().long()][:weight.numel()]
-            whole = (elements * scales.repeat_interleave(64)[:weight.numel()]).reshape(weight.shape)
+            whole = dequantized(codes, state.code, scales, weight.shape)
             parameter.data.copy_(whole.T if self.in_out else whole)
             names.append(own)
         return names
@@ -170,6 +174,14 @@ class Quantized(Text):
             wanted = wanted(self.peer)
         self.assertLess(((logits - wanted).norm() / wanted.norm()).item(), 1e-5, "logits of a text")
 
+    def evaluated(self, peer, trainer):
+        """The loss of an evaluation by theirs."""
+        corpus = list((trainer.folder / "corpus.txt").read_bytes())
+        order = Order(1, EVAL, True, *splits(len(corpus), 0.1)[1], LENGTH, self.BATCH)
+        rows = torch.tensor([corpus[order.start(i):order.start(i) + LENGTH + 1] for i in range(order.samples)])
+        with torch.no_grad():
+            return F.cross_entropy(peer.eval()(rows[:, :-1]).logits.flatten(0, 1), rows[:, 1:].flatten()).item()
+
     def test_llama_nf4_double(self):
         quantize = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
         trainer, names = self.compare("llama.c", self.llama(), quantize,
@@ -177,12 +189,7 @@ class Quantized(Text):
         self.assertEqual(len(names), 3 * 7, "all layers but the head")
         self.assertNotIn("lm_head.weight", names)
         loss = float(subprocess.check_output([self.program(trainer, "evaluate")], cwd=trainer.folder).split(b"loss ")[1].split()[0])
-        corpus = list((trainer.folder / "corpus.txt").read_bytes())
-        order = Order(1, EVAL, True, *splits(len(corpus), 0.1)[1], LENGTH, self.BATCH)
-        rows = torch.tensor([corpus[order.start(i):order.start(i) + LENGTH + 1] for i in range(order.samples)])
-        with torch.no_grad():
-            wanted = F.cross_entropy(self.peer.eval()(rows[:, :-1]).logits.flatten(0, 1), rows[:, 1:].flatten()).item()
-        self.assertLess(abs(loss / wanted - 1), 1e-5, "an evaluation")
+        self.assertLess(abs(loss / self.evaluated(self.peer, trainer) - 1), 1e-5, "an evaluation")
 
     def test_gpt2_fp4(self):
         """Its matrices are [in][out] in files; the tied table is no linear layer."""
@@ -287,6 +294,38 @@ class Quantized(Text):
                 trainer.generate()
                 self.assertIn(" 0 broken", trainer.command("audit", "trainer.c"))
 
+    def test_merged(self):
+        """A run with merged adapters leaves W + s B A of the dequantized W, in 16 bits, which transformers opens by what the run writes,
+        and an evaluator reads; without adapters merged what is no code has 16 bits, and scales stay in float32."""
+        self.draw(SEED)
+        made = self.llama(64, 128)
+        lora = {"rank": 2, "alpha": 4, "targets": ["q_proj", "down_proj"], "merge": True}
+        trainer = self.start("llama.c", made, {"bnb_4bit_quant_type": "nf4"}, lora, checkpoint={"dtype": "bf16"})
+        trainer.build()
+        trainer.run()
+        adapters = load_file(trainer.folder / "run" / "adapter" / "adapter_model.safetensors")
+        merged = LlamaForCausalLM.from_pretrained(trainer.folder / "run", dtype="auto")
+        start = load_file(trainer.folder / "start.safetensors")
+        self.assertEqual({p.dtype for p in merged.parameters()}, {torch.bfloat16})
+        for name, parameter in merged.named_parameters():
+            wanted = start[name]
+            if "_proj" in name:
+                codes, state = bnb.quantize_4bit(wanted, quant_type="nf4", blocksize=64)
+                wanted = dequantized(codes, state.code, state.absmax, wanted.shape)
+            module = f"base_model.model.{name.removesuffix('.weight')}.lora_"
+            if module + "A.weight" in adapters:
+                wanted = wanted + (2.0 * adapters[module + "B.weight"].double() @ adapters[module + "A.weight"].double()).float()
+            self.assertTrue(torch.equal(parameter.detach(), wanted.bfloat16()), name)
+        loss = float(subprocess.check_output([self.program(trainer, "evaluate")], cwd=trainer.folder).split(b"loss ")[1].split()[0])
+        self.assertLess(abs(loss / self.evaluated(merged.float(), trainer) - 1), 1e-5, "an evaluation")
+        trainer.job["model"]["lora"]["merge"] = False
+        trainer.write()
+        trainer.build()
+        trainer.run()
+        run = tensors(trainer)
+        self.assertEqual({tensor.dtype for name, tensor in run.items() if name.endswith("_absmax")}, {torch.float32})
+        self.assertEqual({tensor.dtype for name, tensor in run.items() if "lora" in name or "norm" in name}, {torch.bfloat16})
+
     def test_without_adapters(self):
         """A frozen part is in codes, the rest is trained; without a file the floats come from the seed."""
         trainer = self.start("llama.c", self.llama(), {"bnb_4bit_quant_type": "nf4"})
@@ -312,7 +351,6 @@ class Quantized(Text):
     def test_refusals(self):
         trainer = self.start("llama.c", self.llama(), {}, {"rank": 2, "alpha": 4, "targets": ["q_proj"]})
         for change, message in [
-            ({"lora": {"targets": ["q_proj"]}}, "'model.lora.merge' does not go with model.quantize"),
             ({"quantize": {"load_in_4bit": True, "bnb_4bit_compute_dtype": "bf16"}}, "'model.quantize.bnb_4bit_compute_dtype' is bf16"),
             ({"quantize": {"load_in_4bit": True}}, "'parallelism.tp' does not go with model.quantize"),
             ({"lora": None}, "is trained, and a weight of 4-bit codes is not"),

@@ -65,7 +65,7 @@ VALUES = {
                    {"targets": ["re:(c_proj|output)$"], "rank": 2, "dropout": 0.25, "merge": False}],
     "precision.mixed_precision": ["no", "bf16", "fp16"],  # fp8, of models whose extents are multiples of 16: tests/models/test_fp8.py
     "precision.fp8": [],
-    "model.quantize": [],  # frozen weights of adapters that are not merged: tests/models/test_quantized.py
+    "model.quantize": [],  # frozen weights: tests/models/test_quantized.py
     "checkpoint.folder_of": [],  # a folder of Hugging Face: tests/models/test_folder.py
     "model.weights_map": [],  # tests/models/test_weights_map.py
     "model.weights_prefix": [], "model.fresh": [], "model.ignore": [],  # tests/models/test_lora.py, tests/runtime

@@ -68,7 +68,7 @@ def in_backward_holds(job):
 
 
 def quantize_holds(job):
-    """What does not go with weights of 4-bit codes; of adapters merging is the default."""
+    """What does not go with weights of 4-bit codes."""
     model = job.get("model", {})
     if not model.get("quantize", {}).get("load_in_4bit", False):
         return True
@@ -77,9 +77,9 @@ def quantize_holds(job):
     axes = axes_of(job)
     if "local_sgd_steps" in axes or any(axes.get(axis, 1) != 1 for axis in ("tp", "cp", "sp", "ep", "pp")):
         return False
-    allowed = {"devices.kind": "cpu", "checkpoint.dtype": "fp32"}
-    return (all((compared(job, key) or value) == value for key, value in allowed.items()) and "ema" not in job.get("training", {})
-            and "folder_of" not in job.get("checkpoint", {}) and ("lora" not in model or model["lora"].get("merge", True) is False))
+    merged = "lora" in model and model["lora"].get("merge", True)
+    return (compared(job, "devices.kind") or "cpu") == "cpu" and "ema" not in job.get("training", {}) and (
+        merged or "folder_of" not in job.get("checkpoint", {}))
 
 
 def given(value):

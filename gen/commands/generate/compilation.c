@@ -282,7 +282,8 @@ static void make_config(const struct compilation *compilation, const char **text
   const struct model_request request = request_of(compilation, compilation->arena, job);
   const int64_t positions = job_has_rows(job) ? 0 : job->data.sequence_length;
   *text = model_published_of_config(compilation->arena, compilation->model, &request, positions, reason);
-  const bool adapts = job->model.lora.rank > 0 && !job->model.lora.merge, codes = job->model.quantize.load_in_4bit;
+  const bool adapts = job->model.lora.rank > 0 && !job->model.lora.merge,
+             codes = job->model.quantize.load_in_4bit && !(job->model.lora.rank > 0 && job->model.lora.merge);
   if (*text == NULL || (!adapts && !codes)) return;
   *text = NULL;
   *reason = codes ? "model.quantize leaves codes of 4 bits under names of this project"
