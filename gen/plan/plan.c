@@ -41,6 +41,7 @@
 #include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/gradients.h"
 #include "gen/plan/memory/layout.h"
+#include "gen/plan/memory/place_modules.h"
 #include "gen/plan/memory/signatures.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/averaging.h"
@@ -247,6 +248,7 @@ static bool plan_stored(struct context *context) {
   struct program *program = context->program;
   program->weights = program->gradients = plan_weights(program, false, context->diags);
   if (program->weights == NULL || !plan_start(program, context->diags)) return false;
+  if (!place_modules(program, context->request->shows_map, context->diags)) return false;
   plan_gradients(program);
   return plan_trained(program, context->diags);
 }

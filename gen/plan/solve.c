@@ -29,7 +29,8 @@ static bool read_evaluated(struct arena *arena, const struct planner *planner, c
 static struct program *plan_with(struct arena *arena, const struct planner *planner, const struct job *job,
                                  const struct peeled_loops *peeled, struct diagnostics *diags, const char *dump,
                                  const char **dumped) {
-  struct plan_request request = {.kind = planner->kind, .tuning = planner->tuning, .peeled = peeled};
+  struct plan_request request = {
+      .kind = planner->kind, .tuning = planner->tuning, .peeled = peeled, .shows_map = planner->shows_map};
   struct graph *graph = planner->read(planner->context, arena, job, diags);
   if (graph == NULL || !read_evaluated(arena, planner, job, &request, diags)) return NULL;
   return plan(builder_on(graph, diags), job, &request, diags, dump, dumped);
@@ -241,7 +242,8 @@ static void help_to_fit(struct arena *arena, const struct planner *planner, cons
 
 bool check_memory(const struct planner *planner, const struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
-  if (job->devices.memory == 0 || program->figures.bytes.total <= job->devices.memory) return true;
+  if (planner->shows_map || job->devices.memory == 0 || program->figures.bytes.total <= job->devices.memory)
+    return true;
   refuse(program->arena, job, &program->figures.bytes, "the program takes", diags);
   if (program->kind == PROGRAM_TRAIN) help_to_fit(program->arena, planner, job, diags);
   return false;

@@ -6,6 +6,7 @@
 #define ACCEL_PROGRAM_PROGRAM_H
 
 #include "gen/ir/graph.h"
+#include "gen/program/device_map.h"
 #include "gen/program/exchange.h"
 #include "gen/program/function.h"
 #include "gen/program/mesh.h"
@@ -258,6 +259,7 @@ struct program {
   struct program_library library;
   struct program_choices choices;
   struct program_figures figures;
+  struct device_map *map; /* which memory modules are in; NULL: all are in that of the device, and nobody asks */
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "gen/spec/data_inputs.h"
 #include "gen/spec/parallel.h"
@@ -132,11 +133,28 @@ static void bind_muon(struct job *job) {
   if (adamw != NULL) job->optimizer.adamw = numbers_of(adamw, (struct optimizer_numbers){0}, job->optimizer.lr);
 }
 
+static void bind_map(struct arena *arena, struct job *job) {
+  static const char *const ways[] = {"auto", "balanced", "balanced_low_0", "sequential"};
+  const struct spec_node *map = spec_find(job->tree, "memory.device_map");
+  job->memory.maps = map != NULL;
+  if (map == NULL) return;
+  for (int i = 0; map->kind != SPEC_MAP && i < (int)(sizeof ways / sizeof *ways); i++)
+    if (strcmp(map->text, ways[i]) == 0) job->memory.device_map = (enum device_map_way)i;
+  job->memory.n_places = map->kind == SPEC_MAP ? map->count : 0;
+  job->memory.places = arena_alloc(arena, ((size_t)job->memory.n_places + 1) * sizeof *job->memory.places);
+  for (int i = 0; i < job->memory.n_places; i++)
+    job->memory.places[i] =
+        (struct place_rule){map->entries[i].key, map->entries[i].value->text, map->entries[i].key_where};
+}
+
 static void bind_memory(struct arena *arena, struct job *job) {
   const struct spec_node *chunk = spec_find(job->tree, "memory.cross_entropy_chunk");
   job->memory.cross_entropy_chunk = CHUNK_DEVICE;
   if (chunk != NULL) job->memory.cross_entropy_chunk = chunk->kind == SPEC_STRING ? CHUNK_AUTO : chunk->integer;
   job->memory.functions = names_of(arena, job, "memory.checkpoint_functions", &job->memory.n_functions);
+  if (spec_find(job->tree, "memory.no_split") != NULL)
+    job->memory.no_split = names_of(arena, job, "memory.no_split", &job->memory.n_no_split);
+  bind_map(arena, job);
 }
 
 /* Which layers ranks divide; the rest of the group follows from the ranks (parallel_bind). */
@@ -211,23 +229,49 @@ static void bind_hooks(struct arena *arena, struct job *job) {
   }
 }
 
-/* A size such as 16GiB; a number is bytes. 0 where the key is away. */
-static int64_t size_in_bytes(const struct job *job, const char *key, struct diagnostics *diags) {
+/* A size such as 16GiB; a number is bytes. */
+static int64_t bytes_of(const struct spec_node *node, struct diagnostics *diags) {
   static const struct {
     const char *name;
     double bytes;
-  } units[] = {{"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
-               {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
-  const struct spec_node *node = spec_find(job->tree, key);
-  if (node == NULL) return 0;
+  } units[] = {{"k", 0x1p10},  {"m", 0x1p20},  {"g", 0x1p30},   {"t", 0x1p40},   {"ki", 0x1p10},  {"mi", 0x1p20},
+               {"gi", 0x1p30}, {"ti", 0x1p40}, {"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40},
+               {"kb", 1e3},    {"mb", 1e6},    {"gb", 1e9},     {"tb", 1e12}};
   if (node->kind != SPEC_STRING) return node->integer;
   char *unit;
   double number = strtod(node->text, &unit);
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-    if (strcmp(units[i].name, unit) == 0 && number * units[i].bytes < 0x1p60) return (int64_t)(number * units[i].bytes);
+    if (strcasecmp(units[i].name, unit) == 0 && number * units[i].bytes < 0x1p60)
+      return (int64_t)(number * units[i].bytes);
   diag_error(diags, node->where, "'%s' is not a size: write a number with KiB, MiB, GiB, TiB, KB, MB, GB or TB",
              node->text);
   return 0;
+}
+
+/* 0 where the key is away. */
+static int64_t size_in_bytes(const struct job *job, const char *key, struct diagnostics *diags) {
+  const struct spec_node *node = spec_find(job->tree, key);
+  return node != NULL ? bytes_of(node, diags) : 0;
+}
+
+/* The limits of memories; the one of the device is that of the program. */
+static void bind_limits(struct job *job, struct diagnostics *diags) {
+  const struct spec_node *memory = spec_find(job->tree, "devices.memory");
+  job->devices.limits.cpu = -1;
+  if (memory == NULL || memory->kind != SPEC_MAP) {
+    job->devices.memory = memory != NULL ? bytes_of(memory, diags) : 0;
+    return;
+  }
+  const struct spec_node *gpus = spec_find(memory, "gpu"), *cpu = spec_find(memory, "cpu");
+  const struct spec_node *disk = spec_find(memory, "disk");
+  const int count = spec_count(gpus);
+  for (int i = 0; i < count && i < MOST_GPUS; i++) job->devices.limits.gpus[i] = bytes_of(spec_at(gpus, i), diags);
+  job->devices.limits.n_gpus = count < MOST_GPUS ? count : MOST_GPUS;
+  if (cpu != NULL) job->devices.limits.cpu = bytes_of(cpu, diags);
+  if (disk != NULL) job->devices.limits.disk = disk->text;
+  const bool is_cpu = job->devices.kind == DEVICE_CPU;
+  if (is_cpu && cpu != NULL) job->devices.memory = job->devices.limits.cpu;
+  if (!is_cpu && count > 0) job->devices.memory = job->devices.limits.gpus[0];
 }
 
 static const char *text_at(const struct spec_node *node, int index) {
@@ -262,7 +306,7 @@ static void bind_data(struct arena *arena, struct job *job) {
 }
 
 static void bind_devices(struct arena *arena, struct job *job, struct diagnostics *diags) {
-  job->devices.memory = size_in_bytes(job, "devices.memory", diags);
+  bind_limits(job, diags);
   const char *tuning = spec_string(job, "devices.tuning");
   bool named = tuning != NULL && strcmp(tuning, "machine") != 0;
   job->devices.tuning = named ? relative_to(arena, job->file, tuning) : tuning;
@@ -364,6 +408,7 @@ struct job *job_bind(struct arena *arena, const char *file, const struct spec_no
   bind_precision(arena, job);
   bind_data(arena, job);
   bind_devices(arena, job, diags);
+  job->memory.reserve = size_in_bytes(job, "memory.reserve", diags);
   bind_training(job, diags);
   bind_reports(job, diags);
   bind_layers(arena, job);

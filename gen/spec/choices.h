@@ -85,6 +85,7 @@ enum hook {
   HOOKS
 };
 enum offload { OFFLOAD_NONE, OFFLOAD_CPU };
+enum device_map_way { DEVICE_MAP_AUTO, DEVICE_MAP_BALANCED, DEVICE_MAP_BALANCED_LOW_0, DEVICE_MAP_SEQUENTIAL };
 enum device_kind { DEVICE_CPU, DEVICE_CUDA, DEVICE_HIP };
 enum device_kernels { KERNELS_LIBRARY, KERNELS_OWN };
 /* Those of gen/program/processor.h. */

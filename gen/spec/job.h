@@ -84,6 +84,13 @@ struct tensor_rule {
 };
 
 enum { CHUNK_AUTO = -1, CHUNK_DEVICE = -2 };
+enum { MOST_GPUS = 64 };
+
+/* A pattern of memory.device_map: where what it matches is. */
+struct place_rule {
+  const char *match, *place; /* "gpu", "cpu", "disk", or the number of a GPU */
+  struct location where;
+};
 
 /* How tensors of a file to start from are called here. */
 struct weights_rule {
@@ -193,6 +200,13 @@ struct job {
                                     does where that is the device's way */
     struct named *functions;     /* checkpoint_functions */
     int n_functions;
+    bool maps; /* device_map is given */
+    enum device_map_way device_map;
+    struct place_rule *places; /* or its patterns; a parameter has the first that matches */
+    int n_places;
+    struct named *no_split; /* functions; NULL: those of layers */
+    int n_no_split;
+    int64_t reserve; /* bytes of each memory */
   } memory;
 
   struct {
@@ -201,6 +215,11 @@ struct job {
     enum processor_arch arch;
     int threads;    /* 0: as many as the machine has */
     int64_t memory; /* bytes that a program may take; 0: any number */
+    struct {
+      int64_t gpus[MOST_GPUS], cpu; /* bytes; cpu -1: it is not given */
+      int n_gpus;
+      const char *disk; /* a folder; NULL: it may not be used */
+    } limits;           /* of each memory, where memory is a group of them */
     int64_t nodes;
     int64_t ranks;   /* nodes times per_node */
     int64_t timeout; /* seconds that a rank waits for others */

@@ -345,6 +345,10 @@ const struct option option_table[] = {
      .summary = "predict for a network of this bandwidth in megabytes a second (1250)"},
     {"--step", NULL, "MS", .read = value_step, .commands = " plan ",
      .summary = "the milliseconds of a step of one rank, to predict by"},
+    {"--device-map", .commands = " plan ", MEMBER(device_map), .page = "memory.md#which-memory-modules-are-in",
+     .summary = "print which memory each module is in, their sizes, the largest layer, and what streams"},
+    {"--read-bandwidth", NULL, "MB/S", .read = value_read_bandwidth, .commands = " plan ",
+     .summary = "with --device-map: the megabytes a second that come from another memory, for times"},
     {"--tuning", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(tuning), .commands = " JOB build plan check model ",
      .summary =
          "the table of measurements that chooses kernels and predicts step times, as devices.tuning; machine is this "

@@ -46,20 +46,28 @@ static bool read_quantity(struct options *options, const char *value, double uni
   if (end == value || *end != '\0' || !(number > 0 && number < 1e12))
     return options_refuse(options, "a number greater than 0 is needed instead of ", value);
   *quantity = number * unit;
-  options->predicts = true;
   return true;
 }
 
+static bool read_network(struct options *options, const char *value, double unit, double *quantity) {
+  options->predicts = true;
+  return read_quantity(options, value, unit, quantity);
+}
+
+bool value_read_bandwidth(struct options *options, const char *value) {
+  return read_quantity(options, value, 1e6, &options->read_bandwidth);
+}
+
 bool value_latency(struct options *options, const char *value) {
-  return read_quantity(options, value, 1e-6, &options->network.latency);
+  return read_network(options, value, 1e-6, &options->network.latency);
 }
 
 bool value_bandwidth(struct options *options, const char *value) {
-  return read_quantity(options, value, 1e6, &options->network.bandwidth);
+  return read_network(options, value, 1e6, &options->network.bandwidth);
 }
 
 bool value_step(struct options *options, const char *value) {
-  return read_quantity(options, value, 1e-3, &options->network.step);
+  return read_network(options, value, 1e-3, &options->network.step);
 }
 
 static bool read_number(struct options *options, const char *name, const char *value, int least, int most, int *read) {

@@ -19,6 +19,9 @@ bool value_latency(struct options *options, const char *value);
 bool value_bandwidth(struct options *options, const char *value);
 bool value_step(struct options *options, const char *value);
 
+/* --read-bandwidth MB/S */
+bool value_read_bandwidth(struct options *options, const char *value);
+
 /* --rounds N */
 bool value_rounds(struct options *options, const char *value);
 

@@ -9,6 +9,7 @@
 #include "gen/commands/report/plan_page.h"
 #include "gen/plan/kernels/predict.h"
 #include "gen/plan/ranks/cost.h"
+#include "gen/plan/report/device_map.h"
 #include "gen/plan/report/placements.h"
 #include "gen/plan/report/report.h"
 #include "gen/plan/report/traffic.h"
@@ -67,6 +68,14 @@ static const char *plan_json(const struct compilation *compilation, const struct
 
 static int put_plan(const struct compilation *compilation, const struct asked *asked) {
   const struct options *options = compilation->options;
+  if (options->device_map) {
+    const struct program *program = compilation->program;
+    if (options->json)
+      fputs(device_map_json(program, options->read_bandwidth), stdout);
+    else
+      rt_print_text(stdout, device_map_text(program, options->read_bandwidth));
+    return STATUS_OK;
+  }
   if (options->html != NULL)
     return plan_page_write(compilation, plan_text(compilation, asked), plan_json(compilation, asked));
   if (compilation->dumped != NULL)
