@@ -152,6 +152,14 @@ static struct value start_typed_gather(const struct call *call) {
   return transfer_start(call, &transfer);
 }
 
+/* accel_start_read(first, values, bytes): a gather from a file. */
+static struct value start_read(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_GATHER};
+  if (external_max(call, 2) == 0) return value_number(0);
+  transfer_use(call, &transfer, 1, external_max(call, 2), TRANSFER_WRITES);
+  return transfer_start(call, &transfer);
+}
+
 /* accel_gpu_prefetch(to, from, bytes) */
 static struct value start_prefetch(const struct call *call) {
   struct transfer transfer = {.node = call->node, .queue = TRANSFER_PREFETCH};
@@ -182,6 +190,7 @@ static const struct {
     {"accel_start_reduce_scatter_by_tree", start_reduce_scatter_by_tree},
     {"accel_start_all_gather", start_gather},
     {"accel_start_all_gather_from", start_gather_from},
+    {"accel_start_read", start_read},
     {"accel_start_send", start_send},
     {"accel_gpu_start_all_reduce", start_typed_sum},
     {"accel_gpu_start_all_reduce_doubles", start_double_sum},

@@ -99,8 +99,9 @@ static const struct {
   const char *function;
   transfer_model *model;
 } models[] = {
-    {"accel_wait_collectives", wait_all}, {"accel_wait_reductions", wait_first}, {"accel_wait_gathers", wait_gathers},
-    {"accel_wait_sends", wait_sends},     {"accel_wait_send", wait_send},        {"accel_advance_collectives", advance},
+    {"accel_wait_collectives", wait_all},   {"accel_wait_reductions", wait_first}, {"accel_wait_gathers", wait_gathers},
+    {"accel_wait_reads", wait_gathers},     {"accel_wait_sends", wait_sends},      {"accel_wait_send", wait_send},
+    {"accel_advance_collectives", advance},
 };
 
 transfer_model *transfer_wait_model(const char *function) {

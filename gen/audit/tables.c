@@ -188,10 +188,56 @@ static int64_t bytes_of(const struct table *tensors, int64_t row) {
   return bytes;
 }
 
-/* Each tensor is inside the weights, and together they leave nothing but padding. */
-static void check_tensors(const struct tables *tables, const struct table *tensors, const struct table *layers) {
+/* Layers that are read before each use: the offsets of their tensors, and the bytes of the weights that they come to.
+ */
+struct read_layers {
+  int64_t from, end, slots; /* end 0: there are none */
+};
+
+/* Layers follow one another; several come to one slot. */
+static struct read_layers read_layers_of(const struct tables *tables, const struct table *reads) {
+  struct read_layers layers = {0};
+  int64_t first, at, bytes, before;
+  for (int64_t row = 0; row < reads->count && reads->count <= MOST_ROWS; row++) {
+    const int64_t base = row * reads->row->size;
+    if (!number_of(&reads->constants, reads->row, "first", base, &first) ||
+        !number_of(&reads->constants, reads->row, "at", base, &at) ||
+        !number_of(&reads->constants, reads->row, "bytes", base, &bytes)) {
+      cannot_tell(tables, reads, row);
+      break;
+    }
+    if (bytes == 0) continue;
+    if (row == 0) layers.from = layers.end = first;
+    if (first != layers.end || first < tables->weights_bytes || bytes < 0 || bytes > LARGEST || first > LARGEST ||
+        at < 0 || at > tables->weights_bytes - bytes)
+      refuse(tables, reads, row, "is not after the layer before it, or does not come to the weights");
+    layers.end = first + bytes;
+    bool is_new = true;
+    for (int64_t i = 0; i < row && is_new; i++)
+      is_new = number_of(&reads->constants, reads->row, "at", i * reads->row->size, &before) && before != at;
+    layers.slots += is_new ? bytes : 0;
+  }
+  return layers;
+}
+
+/* Tensors of one range of offsets, and the bytes that they have, without padding and with the most of it. */
+struct filled {
+  int64_t end, bytes; /* of the range */
+  int64_t total, most;
+};
+
+static void check_filled(const struct tables *tables, const struct table *tensors, const struct filled *filled) {
+  if (filled->total <= filled->bytes && filled->most >= filled->bytes) return;
+  claim_finding(tables->audit, tables->claim, VERDICT_BROKEN, tensors->variable->where,
+                "the tensors have %lld bytes, the weights %lld", (long long)filled->total, (long long)filled->bytes);
+}
+
+/* Each tensor is inside the weights, or the layers that are read, and together they leave nothing but padding. */
+static void check_tensors(const struct tables *tables, const struct table *tensors, const struct table *layers,
+                          const struct read_layers *reads) {
   enum { ALIGNMENT = 64 };
-  int64_t total = 0, least = 0;
+  struct filled kept = {.end = tables->weights_bytes, .bytes = tables->weights_bytes - reads->slots},
+                read = {.end = reads->end, .bytes = reads->end - reads->from};
   for (int64_t row = 0; row < tensors->count; row++) {
     int64_t offset, times, stride, bytes = bytes_of(tensors, row);
     bool known = number_of(&tensors->constants, tensors->row, "offset", row * tensors->row->size, &offset) &&
@@ -200,15 +246,15 @@ static void check_tensors(const struct tables *tables, const struct table *tenso
       cannot_tell(tables, tensors, row);
       return;
     }
+    struct filled *filled = reads->end > 0 && offset >= reads->from ? &read : &kept;
     if (offset < 0 || offset > LARGEST || offset % ALIGNMENT != 0 || stride % ALIGNMENT != 0 ||
-        offset + (times - 1) * stride > tables->weights_bytes - bytes)
+        offset + (times - 1) * stride > filled->end - bytes)
       refuse(tables, tensors, row, "is not inside the weights, or not aligned as they are");
-    total += times * bytes;
-    least += times * (bytes + ALIGNMENT - 1);
+    filled->total += times * bytes;
+    filled->most += times * (bytes + ALIGNMENT - 1);
   }
-  if (total > tables->weights_bytes || least < tables->weights_bytes)
-    claim_finding(tables->audit, tables->claim, VERDICT_BROKEN, tensors->variable->where,
-                  "the tensors have %lld bytes, the weights %lld", (long long)total, (long long)tables->weights_bytes);
+  check_filled(tables, tensors, &kept);
+  check_filled(tables, tensors, &read);
 }
 
 /* ---- The description ---- */
@@ -243,12 +289,14 @@ void tables_check(struct audit *audit, const struct tree *tree) {
     tables.weights_bytes = -1;
   tables.arena = find_arena(tree, tables.arena_bytes);
   struct table states = table_of(&tables, "states"), tensors = table_of(&tables, "tensors"),
-               layers = table_of(&tables, "layers");
+               layers = table_of(&tables, "layers"), reads = table_of(&tables, "reads");
   check_count(&tables, &states, "n_states");
   check_count(&tables, &tensors, "n_tensors");
   check_count(&tables, &layers, "n_layers");
+  check_count(&tables, &reads, "n_reads");
+  const struct read_layers read = read_layers_of(&tables, &reads);
   for (int64_t row = 0; row < states.count && states.count <= MOST_ROWS; row++) check_state(&tables, &states, row);
   if (tensors.variable != NULL && tensors.count <= MOST_ROWS && layers.count <= MOST_ROWS)
-    check_tensors(&tables, &tensors, &layers);
+    check_tensors(&tables, &tensors, &layers, &read);
   claim_evidence(audit, tables.claim, "%lld states, %lld tensors", (long long)states.count, (long long)tensors.count);
 }

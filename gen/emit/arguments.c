@@ -63,8 +63,12 @@ struct jinja_value weights_argument(const struct program *program, const struct 
   struct jinja_value argument = argument_value(arena, holder_name(arena, base, scope), address && count > 0, 0);
   for (int i = 0; i < count; i++) {
     struct jinja_value part = add_part(arena, argument, parts[i].member);
-    int64_t first = parts[i].modulo > 0 ? parts[i].first % parts[i].modulo : parts[i].first;
-    if (parts[i].indexed) set_index(arena, part, index_value(arena, first, parts[i].step, parts[i].modulo));
+    const struct weight_array array = {.slots = (int)parts[i].modulo, .resident = (int)parts[i].resident};
+    const bool turns = parts[i].resident > 0 && parts[i].step != 0; /* among the slots, after the resident ones */
+    const int64_t first = turns ? parts[i].first : weight_position(&array, (int)parts[i].first);
+    if (!parts[i].indexed) continue;
+    set_index(arena, part, index_value(arena, first, parts[i].step, parts[i].modulo));
+    if (turns) set_int(arena, jinja_get(part, "index"), "resident", parts[i].resident);
   }
   return argument;
 }

@@ -56,6 +56,6 @@ void set_exchange(const struct program *program, struct jinja_value value, const
   }
   bool otherwise = last && shard_sends_otherwise(program);
   if (sends) set_complete(program->arena, value, step);
-  set_units(program, value, step, weights_are_split(program), sends);
+  set_units(program, value, step, weights_come(program), sends);
   set_text(program->arena, value, "sender", otherwise ? "send_last_gradients" : "send_gradients");
 }

@@ -8,6 +8,8 @@
 #include "gen/program/sending.h"
 #include "gen/program/sharding.h"
 #include "gen/program/target.h"
+#include "gen/program/weight_names.h"
+#include "gen/program/weights.h"
 
 const char *axis_name(struct arena *arena, enum axis axis) {
   if (axis == AXES) return "";
@@ -76,6 +78,21 @@ static struct jinja_value units_value(const struct program *program) {
     rows[i] = (struct table_row){.name = unit->paths[0], .steps = {unit->first, unit->end}};
   }
   return table_value(program->arena, rows, count, 2, 0);
+}
+
+/* The layers that come from files: the first byte of each among all weights, where it comes to, its bytes. */
+static struct jinja_value streams_value(const struct program *program) {
+  const int count = program->streams ? program->ranks.fsdp_units.count : 0;
+  struct table_row *rows = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *rows);
+  for (int i = 0; i < count; i++) {
+    const char *path = program->ranks.fsdp_units.items[i].paths[0];
+    const struct weight_node *node = weight_node_at(program->weights->root, path);
+    rows[i] =
+        (struct table_row){.name = path,
+                           .steps = {program->ranks.fsdp_units.items[i].offset, weight_offset(program->weights, path)},
+                           .same = {node->type->bytes}};
+  }
+  return table_value(program->arena, rows, count, 2, 1);
 }
 
 /* The units, and the flat ranges of none. */
@@ -181,6 +198,9 @@ struct jinja_value mesh_value(const struct program *program) {
   set_shards(program, value, alone);
   set_divisions(program, value);
   jinja_set(arena, value, "summed_twice", summed_twice_value(program));
+  jinja_set(arena, value, "streams", streams_value(program));
+  set_bool(arena, value, "streaming", program->streams);
+  if (program->streams) set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));

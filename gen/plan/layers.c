@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/program/adapters.h"
 #include "gen/program/state.h"
 
@@ -53,7 +54,8 @@ static bool same_parameter(const struct program *program, const struct weight *a
   return shape_equal(p->shape, q->shape) && p->dtype == q->dtype && p->init.kind == q->init.kind &&
          p->init.a == q->init.a && p->init.b == q->init.b && p->buffer == q->buffer &&
          p->value->differentiable == q->value->differentiable && p->passing == q->passing && a->fresh == b->fresh &&
-         is_saved_module(job, a->path) == is_saved_module(job, b->path);
+         is_saved_module(job, a->path) == is_saved_module(job, b->path) &&
+         (program->streams && fsdp_unit_of(program, a) >= 0) == (program->streams && fsdp_unit_of(program, b) >= 0);
 }
 
 /* Whether three offsets follow each other as layers do: the first, the second and the third of layer `layer`. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/plan/graph/adapt.h"
+#include "gen/plan/graph/caches.h"
 #include "gen/plan/graph/cast.h"
 #include "gen/plan/graph/chunk.h"
 #include "gen/plan/graph/decode.h"
@@ -152,6 +153,7 @@ static bool pass_decode(struct context *context) {
   struct program *program = context->program;
   if (program->kind != PROGRAM_GENERATE) return true;
   if (!plan_decoding(program, context->builder, context->diags)) return false;
+  if (program->job->memory.maps) separate_caches(program);
   write_out(program, context->builder, AFTER_DECODING);
   return true;
 }
@@ -256,6 +258,7 @@ static bool plan_stored(struct context *context) {
 static bool pass_weights(struct context *context) {
   if (!plan_stored(context) || !check_fsdp_names(context->program, context->diags)) return false;
   if (keep_shared_layers_whole(context->program) && !plan_stored(context)) return false;
+  if (!plan_streamed_layers(context->program, context->diags)) return false;
   return plan_fsdp_layers(context->program, context->diags);
 }
 
@@ -293,6 +296,7 @@ static bool pass_kernels(struct context *context) {
 static bool pass_collectives(struct context *context) {
   if (context->program->ranks.pipeline.stages > 0) return plan_pipeline(context->program, context->diags);
   if (context->program->kind != PROGRAM_TRAIN) {
+    if (context->program->streams) plan_gathers(context->program);
     plan_collectives(context->program);
     return true;
   }

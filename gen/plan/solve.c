@@ -240,12 +240,22 @@ static void help_to_fit(struct arena *arena, const struct planner *planner, cons
             what, (long long)in_file(&less, less.data.batch_size), checkpointing_text(arena, &less));
 }
 
+/* With which reserve the modules in memory would be fewer by what lacks. */
+static void help_to_stream(const struct program *program, struct diagnostics *diags) {
+  int64_t used = 0;
+  for (int i = 0; i < program->map->count; i++)
+    if (!program->map->places.items[program->map->items[i].place].is_disk) used += program->map->items[i].module->bytes;
+  const int64_t reserve = program->figures.bytes.total - used - program->map->largest;
+  diag_help(diags, "more layers stream with memory.reserve: %lldKiB", (long long)(reserve / 1024 + 1));
+}
+
 bool check_memory(const struct planner *planner, const struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   if (planner->shows_map || job->devices.memory == 0 || program->figures.bytes.total <= job->devices.memory)
     return true;
   refuse(program->arena, job, &program->figures.bytes, "the program takes", diags);
   if (program->kind == PROGRAM_TRAIN) help_to_fit(program->arena, planner, job, diags);
+  if (program->streams && job->memory.n_places == 0) help_to_stream(program, diags);
   return false;
 }
 

@@ -15,7 +15,8 @@ struct weight_node;
 struct weight_array {
   struct weight_node **elements;
   int count;
-  int slots; /* elements that are in memory at a time, reused in turn; 0: all */
+  int slots;    /* elements that are in memory at a time, reused in turn; 0: all */
+  int resident; /* with slots: so many first elements have memory of their own */
 };
 
 struct weight_node {
@@ -96,6 +97,7 @@ struct fsdp_unit {
   const char *const *paths; /* of its layers, absolute */
   int layers;
   int first, end; /* its flat ranges */
+  int64_t offset; /* of a layer that comes from a file: where it would begin after all weights in memory */
 };
 
 /* A list of flat ranges in the order of the weights. */

@@ -39,6 +39,10 @@ bool weights_are_split(const struct program *program) {
   return program->mesh.axes[program->mesh.shards].weights == PLACED_SPLIT;
 }
 
+bool weights_come(const struct program *program) {
+  return program->streams || weights_are_split(program);
+}
+
 bool gradients_are_split(const struct program *program) {
   const bool adds_first = job_has_tree(program->job) && program->job->accumulation.num_steps > 1;
   return program->mesh.axes[program->mesh.shards].gradients == PLACED_SPLIT && !adds_first;

@@ -35,6 +35,9 @@ bool shard_sends_otherwise(const struct program *program);
 /* Whether weights are split, too; they are then gathered before each use. */
 bool weights_are_split(const struct program *program);
 
+/* Whether weights of layers come before each use: from other ranks, or from the file that they are in. */
+bool weights_come(const struct program *program);
+
 /* Whether the gradients that micro-batches add to are split, too: each sends its own, as no rank has the memory for
  * all. In a tree a rank's own micro-batches add up first: with several, gradients are needed until the last one. */
 bool gradients_are_split(const struct program *program);

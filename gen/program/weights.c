@@ -21,7 +21,12 @@ int weight_element(const struct weight_node *node) {
 }
 
 int weight_array_length(const struct weight_array *array) {
-  return array->slots > 0 ? array->slots : array->count;
+  return array->slots > 0 ? array->resident + array->slots : array->count;
+}
+
+int weight_position(const struct weight_array *array, int element) {
+  if (array->slots == 0 || element < array->resident) return element;
+  return array->resident + (element - array->resident) % array->slots;
 }
 
 /* The offset of a node from the start of the weights. */
@@ -29,7 +34,7 @@ static int64_t offset_of(const struct weight_tree *tree, const struct weight_nod
   const struct weight_node *holder = node;
   if (node == tree->root) return 0;
   int64_t before = 0;
-  if (node->array != NULL) before = weight_element(node) % weight_array_length(node->array) * node->type->bytes;
+  if (node->array != NULL) before = weight_position(node->array, weight_element(node)) * node->type->bytes;
   do holder = holder->parent;
   while (holder != tree->root && !holder->bound && holder->array == NULL);
   const struct weight_struct *type = holder->type;
@@ -86,6 +91,7 @@ static int access_parts(const struct weight_node *from, const char *path, struct
     if (at->array != NULL) {
       parts[count].first = weight_element(at);
       parts[count].modulo = at->array->slots;
+      parts[count].resident = at->array->resident;
     }
     count++;
   }

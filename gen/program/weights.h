@@ -10,6 +10,9 @@ int64_t weight_offset(const struct weight_tree *tree, const char *path);
 /* Which element of its array a node is. */
 int weight_element(const struct weight_node *node);
 
+/* Where an element of an array is among those in memory. */
+int weight_position(const struct weight_array *array, int element);
+
 /* The elements of an array that are in memory. */
 int weight_array_length(const struct weight_array *array);
 
@@ -33,7 +36,8 @@ struct access_part {
   const char *member;
   bool indexed;
   int64_t first, step;
-  int64_t modulo; /* elements of the array in memory, reused in turn; 0: all */
+  int64_t modulo;   /* elements of the array in memory, reused in turn; 0: all */
+  int64_t resident; /* and the first ones, which have memory of their own */
 };
 int weight_access(const struct weight_tree *tree, const struct region *region, int formal, const char *path,
                   const char *next, struct access_part parts[8]);

@@ -76,6 +76,12 @@ struct accel_unused_range {
   size_t first, bytes;
 };
 
+/* A layer that is read before each use (reads.h): its parameters have `bytes` bytes of offsets from `first` on, which
+ * are after those of all weights in memory, and come to `at` there. */
+struct accel_read {
+  size_t first, at, bytes;
+};
+
 /* The offset of a parameter's gradient, in bytes from the first one; -1: there is none. */
 struct accel_gradient {
   int64_t offset, stride; /* from one layer to the next */
@@ -432,6 +438,8 @@ struct accel_program {
   struct accel_adapters adapters;
   const struct accel_quantized *quantized;
   int n_quantized;
+  const struct accel_read *reads; /* layers that are not in memory; the last row is none */
+  int n_reads;                    /* 0: all are */
 };
 
 #endif

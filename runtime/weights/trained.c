@@ -4,6 +4,7 @@
 #include "runtime/process/world.h"
 #include "runtime/weights/layers.h"
 #include "runtime/weights/shared_file.h"
+#include "runtime/weights/streamed.h"
 #include "runtime/weights/tensor_parts.h"
 #include "runtime/weights/weights.h"
 
@@ -40,8 +41,21 @@ void rt_trained_divide(const struct accel_program *program) {
   }
 }
 
+/* Layers stay in the file, which stays open. */
+static bool read_streamed(const struct accel_program *program, const char *path, void *weights,
+                          struct problem *problem) {
+  struct weights_file file;
+  if (!rt_weights_open_trained(&file, program, path, problem)) return false;
+  rt_weights_fill(program, &file, weights);
+  return rt_streamed_begin(program, &file, problem);
+}
+
 void rt_trained_read(const struct accel_program *program, const char *path, void *weights) {
   struct problem problem;
+  if (rt_streams(program)) {
+    if (!read_streamed(program, path, weights, &problem)) rt_fail(&problem, 1);
+    return;
+  }
   if (!rt_divides_tensors(program)) {
     if (!rt_weights_load_trained(program, path, weights, &problem)) rt_fail(&problem, 1);
     return;
@@ -65,5 +79,6 @@ void rt_trained_read(const struct accel_program *program, const char *path, void
 }
 
 void rt_trained_leave(const struct accel_program *program) {
+  rt_streamed_end();
   if (rt_mesh_ranks(program) > 1) rt_world_leave();
 }

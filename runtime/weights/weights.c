@@ -9,6 +9,7 @@
 #include "runtime/weights/quantize.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/shards.h"
+#include "runtime/weights/streamed.h"
 #include "runtime/weights/tensors.h"
 
 #include <fnmatch.h>
@@ -232,6 +233,7 @@ static void fill(const struct accel_program *program, const struct weights_file 
   for (int i = 0; i < program->n_tensors; i++) {
     const struct accel_tensor *tensor = &program->tensors[i];
     const struct accel_quantized *quantized = rt_quantized_of(program, i);
+    if (rt_is_streamed(program, tensor)) continue;
     if (quantized == NULL || rt_has_codes(file->matched[quantized->codes]))
       rt_weights_read(program, file, i, 0, rt_shape_count(tensor->rank, tensor->shape),
                       (float *)((char *)weights + tensor->offset));
@@ -263,6 +265,10 @@ bool rt_weights_open(struct weights_file *file, const struct accel_program *prog
 void rt_weights_close(struct weights_file *file) {
   free(file->matched);
   rt_sources_close(&file->sources);
+}
+
+void rt_weights_fill(const struct accel_program *program, const struct weights_file *file, void *weights) {
+  fill(program, file, weights);
 }
 
 bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem) {

@@ -25,6 +25,9 @@ bool rt_weights_match(struct weights_file *file, const struct accel_program *pro
                       struct problem *problem);
 void rt_weights_close(struct weights_file *file);
 
+/* Fills every parameter of an open file but those that are streamed (streamed.h). */
+void rt_weights_fill(const struct accel_program *program, const struct weights_file *file, void *weights);
+
 /* Reads `count` elements of a parameter from element `first` on; all of one that its initialiser makes. */
 void rt_weights_read(const struct accel_program *program, const struct weights_file *file, int tensor, int64_t first,
                      int64_t count, float *values);

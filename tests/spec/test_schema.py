@@ -30,7 +30,7 @@ ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternEr
 PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$": "a", "^[A-Za-z_][A-Za-z0-9_.]*$": "a.b",
             "^[^\\x00-\\x1f\\x7f]*$": "dir/ä b", "^[f][p][3][2]$": "fp32", "^[u][i][n][t][8]$": "uint8", "^[a][l][l]$": "all", "^[0-9/]*[ ]*[a-z]+$": "1/4 epoch",
             "^[o][n][_][A-Za-z0-9_]+$": "on_step", "^[A-Za-z0-9_][A-Za-z0-9_ .-]*$": "a b",
-            "^[a][u][t][o]$": "auto", "^[1-9][0-9]*[KMGT][B]$": "5GB", "^[1-9][0-9]*[KMGT][i]*[B]$": "16GiB",
+            "^[a][u][t][o]$": "auto", "^[1-9][0-9]*[KMGT][B]$": "5GB", "^[1-9][0-9]*[KMGTkmgt][iI]*[Bb]*$": "16GiB",
             "^[ 0-9.,*<=>!~]+$": ">=0.1"}
 
 # What a job needs that extends no file.

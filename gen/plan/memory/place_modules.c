@@ -219,16 +219,30 @@ static bool is_own(const struct placing *p, const struct place *place) {
   return p->program->target->is_host ? !place->is_gpu && !place->is_disk : strcmp(place->name, "0") == 0;
 }
 
+/* Why a program cannot read layers from a disk; NULL: it can. */
+static const char *why_not_streamed(const struct program *program) {
+  if (program->kind == PROGRAM_TRAIN) return "a trainer has all weights in the memory of its device";
+  if (!program->target->is_host) return "layers come from a disk on processors alone";
+  if (program->job->devices.ranks > 1) return "layers come from a disk to one process alone";
+  if (program->quantized.count > 0) return "weights of 4 bits are in memory as a whole";
+  return NULL;
+}
+
+/* What is in the memory of the device runs, and layers that stream to it. */
 static bool check_runs(const struct placing *p) {
   for (int i = 0; i < p->map->count; i++) {
     const struct mapped *mapped = &p->map->items[i];
     const struct place *place = &p->map->places.items[mapped->place];
+    const char *why = place->is_disk ? why_not_streamed(p->program) : "a program computes in the memory of its device";
     if (is_own(p, place)) continue;
-    diag_error(p->diags, cause_of(p->program->job),
-               "'%s' is in the memory '%s', and a program computes with what is in "
-               "that of its device alone",
-               mapped->module->name, place->name);
-    diag_help(p->diags, "accel-gen plan --device-map shows the map; to run the job, raise the limit of the device");
+    if (why == NULL) {
+      p->program->streams = true;
+      continue;
+    }
+    diag_error(p->diags, cause_of(p->program->job), "'%s' is in the memory '%s': %s", mapped->module->name, place->name,
+               why);
+    diag_help(p->diags, "accel-gen plan --device-map shows the map; --program evaluate and --program generate of "
+                        "devices.kind: cpu read layers from a disk; else raise the limit of the device");
     return false;
   }
   return true;

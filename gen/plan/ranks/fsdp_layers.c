@@ -60,11 +60,31 @@ static bool is_ignored(const struct job *job, const struct weight_node *node) {
 
 static void add_candidates(struct layer_search *search, struct weight_node *node);
 
+/* Whether the map has a layer, or something in it, on a disk. */
+static bool is_on_disk(const struct program *program, const struct weight_node *node) {
+  if (node->parameter != NULL) {
+    const int place = device_map_place(program->map, node->path);
+    return !node->parameter->passing && place >= 0 && program->map->places.items[place].is_disk;
+  }
+  bool found = false;
+  for (int i = 0; i < node->n_children; i++) found |= is_on_disk(program, node->children[i]);
+  return found;
+}
+
+/* The first element of an array that comes from a disk; their number where none does. */
+static int first_streamed(const struct program *program, const struct weight_array *array) {
+  int first = 0;
+  while (first < array->count && !is_on_disk(program, array->elements[first])) first++;
+  return first;
+}
+
 /* Arrays within arrays stay as they are. */
 static void add_array(struct layer_search *search, const struct weight_array *array) {
   const struct job *job = search->program->job;
+  const bool streams = search->program->streams;
   bool candidate = elements_of(array->elements[0]) >= job->parallelism.least_params, ignored = false;
-  for (int i = 0; i < array->count; i++) {
+  if (streams) candidate = first_streamed(search->program, array) < array->count;
+  for (int i = 0; i < array->count && !streams; i++) {
     const struct weight *obstacle = candidate ? without_own_gradient(search->program, array->elements[i]) : NULL;
     if (search->obstacle == NULL) search->obstacle = obstacle;
     candidate = candidate && obstacle == NULL;
@@ -121,7 +141,7 @@ static bool is_wrapped(const struct job *job, const struct region *region) {
  * 0: none. */
 static int note_uses(struct layer_search *search, const struct region *callee, const char *const *scopes) {
   int first = -1, found = 0;
-  bool fits = is_wrapped(search->program->job, callee);
+  bool fits = search->program->streams || is_wrapped(search->program->job, callee);
   for (int s = 0; s < callee->n_scopes; s++) {
     const int at = candidate_at(search, scopes[s]);
     if (at < 0) continue;
@@ -160,12 +180,12 @@ static void visit_uses(struct layer_search *search, const struct region *region,
 }
 
 static bool is_used_once(const struct layer_search *search, const struct weight_array *array) {
-  bool evaluated = search->program->entry.second_region != NULL;
+  const bool evaluated = search->program->entry.second_region != NULL, trains = !search->program->streams;
   for (int i = 0; i < search->count; i++) {
     const struct uses *uses = &search->items[i];
     if (uses->element->array != array) continue;
-    if (uses->times[0] != 1 || uses->times[1] != 1 || uses->times[2] != evaluated) return false;
-    if (uses->begins[0] != uses->begins[1]) return false;
+    if (uses->times[0] != 1 || uses->times[1] != trains || uses->times[2] != evaluated) return false;
+    if (trains && uses->begins[0] != uses->begins[1]) return false;
   }
   return true;
 }
@@ -335,6 +355,68 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   return false;
 }
 
+/* The layers from element `first` of an array on, which take turns in two slots. */
+static void stream_array(struct program *program, struct weight_array *array, int first) {
+  for (int i = first; i < array->count; i++) {
+    const char **path = arena_alloc(program->arena, sizeof *path);
+    *path = array->elements[i]->path;
+    struct fsdp_unit unit = {.paths = path, .layers = 1};
+    ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
+  }
+  array->resident = first;
+  array->slots = array->count - first < FSDP_SLOTS ? array->count - first : FSDP_SLOTS;
+}
+
+/* Weights in memory are where they are, others after them. */
+static void place_streamed(struct program *program) {
+  struct weight_tree *tree = program->weights;
+  int64_t end = weights_type(tree)->bytes;
+  for (int u = 0; u < program->ranks.fsdp_units.count; u++) {
+    struct fsdp_unit *unit = &program->ranks.fsdp_units.items[u];
+    unit->offset = end;
+    end += weight_node_at(tree->root, unit->paths[0])->type->bytes;
+  }
+  for (int i = 0; i < tree->count; i++) {
+    struct weight *weight = &tree->items[i];
+    const int unit = fsdp_unit_of(program, weight);
+    weight->offset = weight_offset(tree, weight->path);
+    if (unit >= 0)
+      weight->offset += program->ranks.fsdp_units.items[unit].offset -
+                        weight_offset(tree, program->ranks.fsdp_units.items[unit].paths[0]);
+  }
+}
+
+/* Whether what is on a disk is layers that stream, and all of each. */
+static bool check_streamed(const struct program *program, struct diagnostics *diags) {
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    const bool streams = fsdp_unit_of(program, weight) >= 0;
+    const int place = device_map_place(program->map, weight->path);
+    const bool on_disk = place >= 0 && program->map->places.items[place].is_disk;
+    if (streams == on_disk || weight->parameter->passing) continue;
+    diag_error(diags, job_where(program->job, "memory.device_map"), "'%s' %s, and %s", weight->path,
+               streams ? "is in memory" : "is on the disk",
+               streams ? "its layer is on the disk" : "is of no layer that can come from there");
+    diag_help(diags, "the last layers of a loop can be there, whole, whose parameters are those of one call each: "
+                     "memory.device_map: {\"PATTERN\": disk, \"*\": cpu}");
+    return false;
+  }
+  return true;
+}
+
+bool plan_streamed_layers(struct program *program, struct diagnostics *diags) {
+  if (!program->streams) return true;
+  const struct layer_search search = searched(program);
+  for (int i = 0; i < search.count; i++) {
+    struct weight_array *array = search.items[i].element->array;
+    if (begins_layers(&search, i)) stream_array(program, array, first_streamed(program, array));
+  }
+  if (!check_streamed(program, diags)) return false;
+  weights_fold(program->weights);
+  place_streamed(program);
+  return true;
+}
+
 static bool has_weight(const struct fsdp_unit *unit, const struct weight *weight) {
   bool has = false;
   for (int i = 0; i < unit->layers; i++) {
@@ -403,7 +485,7 @@ static void add_uses(struct program *program, struct use_list *list, const struc
 }
 
 static const struct weight_node *layer_node(const struct program *program, int unit, int layer) {
-  const struct weight_tree *tree = weights_are_split(program) ? program->weights : program->gradients;
+  const struct weight_tree *tree = weights_come(program) ? program->weights : program->gradients;
   return weight_node_at(tree->root, program->ranks.fsdp_units.items[unit].paths[layer]);
 }
 
@@ -414,7 +496,8 @@ static bool share_slot(const struct program *program, int a, int b) {
   for (int i = 0; i < units[a].layers; i++)
     for (int k = 0; k < units[b].layers; k++) {
       const struct weight_node *p = layer_node(program, a, i), *q = layer_node(program, b, k);
-      shared |= p->array == q->array && weight_element(p) % p->array->slots == weight_element(q) % q->array->slots;
+      shared |= p->array == q->array &&
+                weight_position(p->array, weight_element(p)) == weight_position(q->array, weight_element(q));
     }
   return shared;
 }
@@ -473,11 +556,11 @@ void plan_gathers(struct program *program) {
   if (program->ranks.fsdp_units.count == 0) return;
   find_flat_ranges(program);
   add_uses(program, &forward, program->entry.forward, 0, root);
-  add_uses(program, &backward, program->entry.backward, 0, root);
+  if (program->entry.backward != NULL) add_uses(program, &backward, program->entry.backward, 0, root);
   if (program->entry.second != NULL) add_uses(program, &evaluation, program->entry.second, 0, root);
   if (gradients_are_split(program)) chain_slots(program, &backward);
   program->ranks.first_fsdp_unit = forward.items[0].fsdp_unit;
-  if (!weights_are_split(program)) return;
+  if (!weights_come(program)) return;
   bool *here = arena_alloc(program->arena, ((size_t)program->ranks.fsdp_units.count + 1) * sizeof *here);
   add_gathers(program, &evaluation, here);
   memset(here, 0, (size_t)program->ranks.fsdp_units.count * sizeof *here);

@@ -1,0 +1,178 @@
+"""Evaluators and generators whose last layers are on the disk (memory.device_map): the bits of the run that fits, from files of 32 and 16
+bits, in shards, in memory that does not grow with them; and files that change meanwhile."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+import numpy as np
+import torch
+from harness import GENERATOR, MODELS, QUICK
+from rotation import is_in_turn
+from safetensors.torch import save_file
+
+DISK, FITS = '{"h.0": cpu, "h.*": disk, "*": cpu}', '{"*": cpu}'
+VOCABULARY, LENGTH, LAYERS, WIDTH = 61, 32, 12, 192
+JOB = """model:
+  source: {source}
+  weights: model.safetensors
+  config: {{n_layer: {layers}, n_head: 4, n_embd: {width}, vocab_size: {vocabulary}, block_size: {length}}}
+data: {{train: {{path: tokens.bin, format: nanogpt}}, batch_size: 1, sequence_length: {length}}}
+optimizer: {{name: sgd, lr: 0.1}}
+training: {{steps: 1, eval_iters: 3}}
+devices: {{threads: 1}}
+memory: {{device_map: {places}}}
+"""
+
+
+def tensors(layers):
+    torch.manual_seed(3)
+    found = {"wte.weight": torch.randn(VOCABULARY, WIDTH), "wpe.weight": torch.randn(LENGTH, WIDTH), "ln_f.weight": torch.randn(WIDTH),
+             "ln_f.bias": torch.randn(WIDTH)}
+    shapes = {"attn.c_attn": (WIDTH, 3 * WIDTH), "attn.c_proj": (WIDTH, WIDTH), "mlp.c_fc": (WIDTH, 4 * WIDTH), "mlp.c_proj": (4 * WIDTH, WIDTH)}
+    for i in range(layers):
+        for norm in ("ln_1", "ln_2"):
+            found |= {f"h.{i}.{norm}.weight": torch.randn(WIDTH), f"h.{i}.{norm}.bias": torch.randn(WIDTH)}
+        for name, (rows, columns) in shapes.items():
+            found |= {f"h.{i}.{name}.weight": 0.1 * torch.randn(rows, columns), f"h.{i}.{name}.bias": 0.1 * torch.randn(columns)}
+    return found
+
+
+class Streaming(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        np.random.default_rng(1).integers(0, VOCABULARY, 4000).astype(np.uint16).tofile(cls.folder / "tokens.bin")
+        cls.weights = tensors(LAYERS)
+        save_file(cls.weights, cls.folder / "model.safetensors")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def build(self, kind, places, layers=LAYERS, keys=()):
+        """A program's name, and what its plan says of memory."""
+        name = f"{kind}_{'disk' if 'disk' in places else 'fits'}_{layers}{len(keys)}"
+        job = self.folder / f"{name}.yaml"
+        job.write_text(JOB.format(source=MODELS / "gpt2.c", layers=layers, width=WIDTH, vocabulary=VOCABULARY, length=LENGTH, places=places))
+        sets = [word for key in keys for word in ("--set", key)]
+        subprocess.run([GENERATOR, "build", job, "-o", self.folder / name, "--program", kind, "-q", *sets], check=True, env=QUICK)
+        plan = subprocess.check_output([GENERATOR, "plan", job, "--program", kind, "--json", *sets])
+        self.files = job, sets
+        return name, json.loads(plan)["arena_bytes"]
+
+    def run_in(self, name, *flags):
+        """What a program prints, and the most memory that it had."""
+        process = subprocess.Popen([self.folder / name, *flags], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, error = process.stdout.read(), process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        process.stdout.close(), process.stderr.close()
+        self.assertEqual((process.returncode, error), (0, b""))
+        return out, usage.ru_maxrss * 1024
+
+    def in_shards_of_16_bits(self):
+        folder = self.folder / "shards"
+        folder.mkdir(exist_ok=True)
+        names = sorted(self.weights)
+        of = {name: f"model-0000{1 + i % 2}-of-00002.safetensors" for i, name in enumerate(names)}
+        for file in set(of.values()):
+            save_file({name: self.weights[name].bfloat16() for name in names if of[name] == file}, folder / file)
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": of}))
+        return folder
+
+    def audited(self, kind):
+        job, sets = self.files
+        program = self.folder / f"{kind}.c"
+        subprocess.run([GENERATOR, job, "-o", program, "--program", kind, *sets], check=True)
+        claims = subprocess.run([GENERATOR, "audit", program], capture_output=True, text=True)
+        self.assertEqual(claims.returncode, 0, claims.stdout)
+        self.assertIn(", 0 broken", claims.stdout)
+        self.assertIn("no-race-with-transfers", claims.stdout)
+
+    def test_evaluator(self):
+        keys = ["precision.mixed_precision=bf16"] if is_in_turn(0, 2) else []
+        fits, whole = self.build("evaluate", FITS, keys=keys)
+        name, plan = self.build("evaluate", DISK, keys=keys)
+        self.audited("evaluate")
+        bits16 = 1.5 if keys else 1
+        layer = sum(value.numel() for key, value in self.weights.items() if key.startswith("h.1.")) * 4
+        self.assertAlmostEqual((whole["total"] - plan["total"]) / (bits16 * layer * (LAYERS - 3)), 1, delta=0.01)
+        for flags in ((), ("--weights", self.in_shards_of_16_bits())):
+            expected = json.loads(self.run_in(fits, "--format", "json", *flags)[0])
+            found = json.loads(self.run_in(name, "--format", "json", *flags)[0])
+            self.assertEqual({**found, "job": ""}, {**expected, "job": ""})
+
+    def test_memory(self):
+        """The peak does not grow with the layers that stream."""
+        name, plan = self.build("evaluate", DISK)
+        few, other = self.build("evaluate", DISK, layers=4)
+        streamed = (LAYERS - 4) * sum(value.numel() for key, value in self.weights.items() if key.startswith("h.1.")) * 4
+        save_file({key: value for key, value in self.weights.items() if not key.startswith("h.") or int(key.split(".")[1]) < 4},
+                  self.folder / "few.safetensors")
+        peak, least = self.run_in(name)[1], self.run_in(few, "--weights", "few.safetensors")[1]
+        self.assertLess(abs(peak - least - (plan["total"] - other["total"])), 0.02 * streamed)
+
+    def test_generator(self):
+        flags = ("--prompt", "1 2 3 4 5 6 7", "--tokens", "40", "--seed", "5", "--logits")
+        fits, _ = self.build("generate", FITS)
+        name, _ = self.build("generate", DISK)
+        self.assertEqual(self.run_in(fits, *flags, "fits")[0], self.run_in(name, *flags, "disk")[0])
+        self.assertEqual((self.folder / "fits").read_bytes(), (self.folder / "disk").read_bytes())
+        if is_in_turn(1, 2):
+            self.audited("generate")
+        self.changing(name)
+
+    def changing(self, name):
+        """Files that change while text is written."""
+        copy = self.folder / "copy.safetensors"
+        flags = ["--prompt", "1 2 3", "--seed", "5", "--weights", copy, "--tokens"]
+        shutil.copy(self.folder / "model.safetensors", copy)
+        expected = self.run_in(name, *flags, "200")[0]
+
+        def rewritten():
+            with open(copy, "r+b") as file:
+                file.seek(5000)
+                file.write(b"1")
+
+        def replaced():
+            other = self.folder / "other"
+            other.write_bytes(b"none")
+            os.replace(other, copy)
+
+        for change, tokens, texts in ((replaced, "200", None), (rewritten, "100000", ("it was changed",)),
+                                      (lambda: os.truncate(copy, 5000), "100000", ("it was changed", "became shorter"))):
+            shutil.copy(self.folder / "model.safetensors", copy)
+            process = subprocess.Popen([self.folder / name, *flags, tokens], cwd=self.folder, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            begin = process.stdout.read(8)
+            time.sleep(0.05)
+            change()
+            out, error = process.communicate(timeout=300)
+            if texts is None:
+                self.assertEqual((process.returncode, begin + out, error), (0, expected, b""))
+            else:
+                self.assertEqual(process.returncode, 1)
+                self.assertTrue(any(text in error.decode() for text in texts), error)
+
+    def test_refusals(self):
+        for kind, keys, text in (("train", [], "a trainer has all weights in the memory of its device"),
+                                 ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.*": disk, "*": gpu}'], "layers come from a disk on processors alone"),
+                                 ("evaluate", ['memory.device_map={"h.1.*": disk, "*": cpu}'], "its layer is"),
+                                 ("evaluate", ['memory.device_map={"wte": disk, "*": cpu}'], "is of no layer that can come from there"),
+                                 ("evaluate", ["memory.device_map=auto", "devices.memory={cpu: 9m, disk: .}"], "more layers stream with memory.reserve")):
+            job = self.folder / "refused.yaml"
+            job.write_text(JOB.format(source=MODELS / "gpt2.c", layers=LAYERS, width=WIDTH, vocabulary=VOCABULARY, length=LENGTH, places=DISK))
+            sets = [word for key in keys for word in ("--set", key)]
+            done = subprocess.run([GENERATOR, "plan", job, "--program", kind, *sets], capture_output=True, text=True)
+            with self.subTest(keys=keys):
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(text, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
