@@ -8,6 +8,7 @@
 #include "runtime/onednn/onednn.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #if RT_WIDE
 #include <immintrin.h>
@@ -83,25 +84,30 @@ FOR_AVX2 static inline __m256 rounded_avx2(enum accel_element type, __m256 x) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_srli_epi32(up, 16), 16));
 }
 
+/* Sums with 16 elements, eight of each half of their bytes. */
+FOR_AVX2 static inline void add_16(__m256 sums[2], const float *x, const uint8_t *codes, __m256 lower, __m256 upper) {
+  const __m256i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)codes));
+  const __m256 first = levels_of_8(_mm256_srli_epi32(bytes, 4), lower, upper);
+  sums[0] = _mm256_fmadd_ps(first, _mm256_loadu_ps(x), sums[0]);
+  sums[1] = _mm256_fmadd_ps(levels_of_8(bytes, lower, upper), _mm256_loadu_ps(x + 8), sums[1]);
+}
+
 /* The levels of a block are multiplied by its scale before its elements are read from them. */
 FOR_AVX2 static float dot_avx2(enum accel_element type, const float *x, const uint8_t *codes, const float *levels,
                                const float *scales, int64_t blocks) {
-  const __m256 low = _mm256_loadu_ps(levels), high = _mm256_loadu_ps(levels + 8);
-  __m256 sums[2][2] = {{_mm256_setzero_ps(), _mm256_setzero_ps()}, {_mm256_setzero_ps(), _mm256_setzero_ps()}};
-  for (int64_t b = 0; b < blocks; b++) {
+  const __m256 low = _mm256_loadu_ps(levels), high = _mm256_loadu_ps(levels + 8), zero = _mm256_setzero_ps();
+  __m256 even[2] = {zero, zero}, odd[2] = {zero, zero};
+  for (int64_t b = 0; b < blocks; b++, codes += BLOCK / 2, x += BLOCK) {
     const __m256 scale = _mm256_set1_ps(scales[b]);
     const __m256 lower = rounded_avx2(type, _mm256_mul_ps(low, scale));
     const __m256 upper = rounded_avx2(type, _mm256_mul_ps(high, scale));
-    for (int i = 0; i < BLOCK / 16; i++, codes += 8, x += 16) {
-      const __m256i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)codes));
-      const __m256 first = levels_of_8(_mm256_srli_epi32(bytes, 4), lower, upper);
-      const __m256 second = levels_of_8(bytes, lower, upper);
-      sums[i % 2][0] = _mm256_fmadd_ps(first, _mm256_loadu_ps(x), sums[i % 2][0]);
-      sums[i % 2][1] = _mm256_fmadd_ps(second, _mm256_loadu_ps(x + 8), sums[i % 2][1]);
-    }
+    add_16(even, x, codes, lower, upper);
+    add_16(odd, x + 16, codes + 8, lower, upper);
+    add_16(even, x + 32, codes + 16, lower, upper);
+    add_16(odd, x + 48, codes + 24, lower, upper);
   }
   float lanes[8], total = 0;
-  _mm256_storeu_ps(lanes, _mm256_add_ps(_mm256_add_ps(sums[0][0], sums[0][1]), _mm256_add_ps(sums[1][0], sums[1][1])));
+  _mm256_storeu_ps(lanes, _mm256_add_ps(_mm256_add_ps(even[0], even[1]), _mm256_add_ps(odd[0], odd[1])));
   for (int i = 0; i < 8; i++) total += lanes[i];
   return total;
 }
@@ -123,23 +129,25 @@ FOR_AVX512 static inline __m512 rounded_avx512(enum accel_element type, __m512 x
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_srli_epi32(up, 16), 16));
 }
 
-/* A permutation takes the lower 4 bits of an index alone. */
+/* Sums with 32 elements. A permutation takes the lower 4 bits of an index alone. */
+FOR_AVX512 static inline void add_32(__m512 sums[2], const float *x, const uint8_t *codes, __m512 levels) {
+  const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)codes));
+  const __m512 first = _mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), levels);
+  sums[0] = _mm512_fmadd_ps(first, _mm512_loadu_ps(x), sums[0]);
+  sums[1] = _mm512_fmadd_ps(_mm512_permutexvar_ps(bytes, levels), _mm512_loadu_ps(x + 16), sums[1]);
+}
+
 FOR_AVX512 static float dot_avx512(enum accel_element type, const float *x, const uint8_t *codes, const float *levels,
                                    const float *scales, int64_t blocks) {
-  const __m512 all = _mm512_loadu_ps(levels);
-  __m512 sums[2][2] = {{_mm512_setzero_ps(), _mm512_setzero_ps()}, {_mm512_setzero_ps(), _mm512_setzero_ps()}};
-  for (int64_t b = 0; b < blocks; b++) {
+  const __m512 all = _mm512_loadu_ps(levels), zero = _mm512_setzero_ps();
+  __m512 even[2] = {zero, zero}, odd[2] = {zero, zero};
+  for (int64_t b = 0; b < blocks; b++, codes += BLOCK / 2, x += BLOCK) {
     const __m512 own = rounded_avx512(type, _mm512_mul_ps(all, _mm512_set1_ps(scales[b])));
-    for (int i = 0; i < BLOCK / 32; i++, codes += 16, x += 32) {
-      const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)codes));
-      const __m512 first = _mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), own);
-      const __m512 second = _mm512_permutexvar_ps(bytes, own);
-      sums[i][0] = _mm512_fmadd_ps(first, _mm512_loadu_ps(x), sums[i][0]);
-      sums[i][1] = _mm512_fmadd_ps(second, _mm512_loadu_ps(x + 16), sums[i][1]);
-    }
+    add_32(even, x, codes, own);
+    add_32(odd, x + 32, codes + 16, own);
   }
   float lanes[16], total = 0;
-  _mm512_storeu_ps(lanes, _mm512_add_ps(_mm512_add_ps(sums[0][0], sums[0][1]), _mm512_add_ps(sums[1][0], sums[1][1])));
+  _mm512_storeu_ps(lanes, _mm512_add_ps(_mm512_add_ps(even[0], even[1]), _mm512_add_ps(odd[0], odd[1])));
   for (int i = 0; i < 16; i++) total += lanes[i];
   return total;
 }
@@ -173,6 +181,23 @@ static float scale_of(const struct matrix *m, int64_t block) {
   if (m->nested_absmax == NULL) return ((const float *)m->absmax)[block];
   const float scale = levels_8[((const uint8_t *)m->absmax)[block]] * m->nested_absmax[block / NESTED];
   return scale + m->nested_offset[0];
+}
+
+/* Those of `count` blocks from `first` on; of as many as share an outer scale at a time. */
+static void scales_of(const struct matrix *m, float *to, int64_t first, int64_t count) {
+  const uint8_t *codes = m->absmax;
+  if (m->nested_absmax == NULL) {
+    memcpy(to, (const float *)m->absmax + first, (size_t)count * sizeof *to);
+    return;
+  }
+  for (int64_t end = first + count; first < end;) {
+    const int64_t last = (first / NESTED + 1) * NESTED < end ? (first / NESTED + 1) * NESTED : end;
+    const float outer = m->nested_absmax[first / NESTED], offset = m->nested_offset[0];
+    for (; first < last; first++) {
+      const float scale = levels_8[codes[first]] * outer;
+      *to++ = scale + offset;
+    }
+  }
 }
 
 /* Elements [first, first + count). */
@@ -289,7 +314,7 @@ static void multiply_row(const struct matrix *m, void *y, const void *x) {
     float sum = 0, scales[MOST];
     for (int64_t b = 0; b < blocks; b += MOST) {
       const int64_t count = least(MOST, blocks - b), first = o * blocks + b;
-      for (int64_t i = 0; i < count; i++) scales[i] = scale_of(m, first + i);
+      scales_of(m, scales, first, count);
       sum += gemm->form->dot(gemm->type, ordered + b * BLOCK, m->codes + first * (BLOCK / 2), m->levels, scales, count);
     }
     rt_store_lines(gemm->type, gemm->accumulate, (char *)y + o * size, 1, &sum, 1, 1, 1);
