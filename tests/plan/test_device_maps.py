@@ -34,13 +34,15 @@ def tensor(draw):
 
 
 def random_module(draw, depth):
+    """Names differ from level to level: Accelerate takes a module for one that another has in it where its name is in that one's, at any
+    place of it."""
     module = TYPES[draw.choice(["Linear", "Norm"] if depth == 0 else list(TYPES)[2:])]()
     for i in range(draw.randint(1, 2) if depth == 0 else draw.choice([0, 0, 0, 1])):
         module.register_parameter(f"weight{i}", torch.nn.Parameter(tensor(draw)))
     if depth == 0 and draw.random() < 0.1:
         module.register_buffer("table", tensor(draw))
     for i in range(0 if depth == 0 else draw.randint(1, 5)):
-        module.add_module(f"m{i}", random_module(draw, draw.randint(0, depth - 1)))
+        module.add_module(f"{'abcd'[depth - 1]}{i}", random_module(draw, draw.randint(0, depth - 1)))
     return module
 
 
