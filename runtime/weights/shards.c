@@ -29,6 +29,14 @@ static bool open_one(struct shards *shards, const char *path, const char *cure, 
   return true;
 }
 
+void rt_shards_forget(const struct shards *shards, const struct stored_tensor *tensor) {
+  for (int i = 0; i < shards->count; i++) {
+    const struct mapping *mapping = &shards->items[i].mapping;
+    const uintptr_t first = (uintptr_t)mapping->bytes, at = (uintptr_t)tensor->bytes;
+    if (mapping->size > 0 && at >= first && at < first + mapping->size) rt_map_forget(tensor->bytes, tensor->size);
+  }
+}
+
 static bool is_open(const struct shards *shards, const char *path) {
   for (int i = 0; i < shards->count; i++)
     if (strcmp(shards->items[i].path, path) == 0) return true;

@@ -48,6 +48,9 @@ bool rt_shards_open(struct shards *shards, const char *path, const char *cure, s
 bool rt_shards_open_in(struct shards *shards, const char *folder, const char *stem, const char *cure,
                        struct problem *problem);
 
+/* Lets go of the memory that holds what was read of a tensor, where that is a mapped file's (rt_map_forget). */
+void rt_shards_forget(const struct shards *shards, const struct stored_tensor *tensor);
+
 /* NULL: there is none of this name. */
 const struct stored_tensor *rt_shards_find(const struct shards *shards, const char *name);
 
