@@ -505,7 +505,7 @@ static void read_function(struct reader *reader, struct code *code) {
   cs_free(insn, 1);
   if (!ends && code->size > 0)
     add_remark(reader, REMARK_INSTRUCTION, (struct location){0},
-               arena_printf(reader->arena, "%s goes on after its end", name_of(reader, code)));
+               arena_printf(reader->arena, "%s runs past its end", name_of(reader, code)));
 }
 
 /* ---- What is between functions, and where jumps go ---- */

@@ -109,7 +109,7 @@ class Fp8(Text):
             recipe.scales[role], recipe.histories[role] = scale, history
 
     def take(self, state):
-        """Theirs goes on from the trainer's scales and histories, which are as near to its own as sums are, and from its
+        """Theirs continues from the trainer's scales and histories, which are as near to its own as sums are, and from its
         weights. Returns the distance of the gradients, which are what a step of plain descent moves weights by: the largest
         of all parameters, relative to its gradient, but for the rounding of the weights."""
         worst = 0.0
