@@ -166,6 +166,10 @@ bool rt_sources_of(struct sources *sources, const struct shards *shards, const c
   return true;
 }
 
+void rt_sources_forget(const struct sources *sources, const struct named_tensor *tensor) {
+  if (tensor->source < sources->count) rt_shards_forget(&sources->items[tensor->source], tensor->tensor);
+}
+
 void rt_sources_close(struct sources *sources) {
   for (int i = 0; i < sources->n_tensors; i++)
     if (sources->tensors[i].name != sources->tensors[i].tensor->name) free((char *)sources->tensors[i].name);

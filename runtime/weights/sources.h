@@ -34,6 +34,10 @@ bool rt_sources_of(struct sources *sources, const struct shards *shards, const c
 /* NULL: there is none of this name. */
 const struct named_tensor *rt_sources_find(const struct sources *sources, const char *name);
 
+/* Lets go of the memory that holds what was read of a tensor of files that the sources opened; of other files nothing.
+ */
+void rt_sources_forget(const struct sources *sources, const struct named_tensor *tensor);
+
 void rt_sources_close(struct sources *sources);
 
 #endif

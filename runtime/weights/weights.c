@@ -239,8 +239,7 @@ static void fill(const struct accel_program *program, const struct weights_file 
                       (float *)((char *)weights + tensor->offset));
     else if (quantized->codes == i)
       quantize(program, quantized, file, weights);
-    const struct named_tensor *read = file->matched[i];
-    if (read != NULL) rt_shards_forget(&file->sources.items[read->source], read->tensor);
+    if (file->matched[i] != NULL) rt_sources_forget(&file->sources, file->matched[i]);
     rt_progress_add(&progress, (uint64_t)rt_shape_count(tensor->rank, tensor->shape) * sizeof(float));
   }
   rt_terminal_clear();
