@@ -106,6 +106,24 @@ static void reference_delayed(const struct node *node, const double *const *inpu
   outputs[NEXT_SCALE][0] = size > 0 && isfinite(size) ? fmin(next, FLT_MAX) : scale;
 }
 
+/* As the kinds have them: of delayed scaling all, else the first two. */
+struct attributes {
+  struct attribute items[4];
+};
+
+static struct attributes attributes_of(struct op_fp8 how) {
+  return (struct attributes){{attribute_int("bf16", how.bf16), attribute_int("e5m2", how.e5m2),
+                              attribute_int("margin", how.margin), attribute_int("of_all", how.of_all)}};
+}
+
+struct node *op_fp8_quantize_with(struct builder *builder, struct value *x, struct value *scale, struct value *history,
+                                  struct op_fp8 how) {
+  struct value *const inputs[] = {x, scale, history};
+  const struct attributes attributes = attributes_of(how);
+  if (scale == NULL) return builder_node(builder, "fp8_quantize", inputs, 1, attributes.items, 2);
+  return builder_node(builder, "fp8_quantize_delayed", inputs, 3, attributes.items, 4);
+}
+
 const struct op_kind op_fp8_quantize = {
     .name = "fp8_quantize",
     .class = OP_KERNEL,
@@ -147,24 +165,28 @@ static struct value *as_matrix(struct builder *builder, struct value *x) {
   return op_reshape(builder, x, shape_of(2, op_rows(x->shape), op_columns(x->shape)));
 }
 
+struct value *op_fp8_product(struct builder *builder, struct value *const factors[4], struct value *grad_scale,
+                             struct value *grad_history, struct op_fp8 how) {
+  struct value *inputs[] = {factors[A], factors[B], factors[A_INVERSE], factors[B_INVERSE], grad_scale, grad_history};
+  const struct attributes attributes = attributes_of(how);
+  if (grad_scale == NULL) return builder_op(builder, "fp8_matmul", inputs, GRAD_SCALE, attributes.items, 2);
+  return builder_op(builder, "fp8_matmul_delayed", inputs, 6, attributes.items, 4);
+}
+
 /* The gradient of y rounded, as the forward's factors were. */
 static const struct node *quantize_gradient(struct builder *builder, const struct node *node, struct value *dy) {
-  struct attribute attributes[4] = {attribute_int("bf16", node_int(node, "bf16")),
-                                    attribute_int("e5m2", node_int(node, "e5m2"))};
-  struct value *inputs[3] = {dy};
-  if (node->n_inputs <= GRAD_SCALE) return builder_node(builder, "fp8_quantize", inputs, 1, attributes, 2);
-  inputs[SCALE] = node->inputs[GRAD_SCALE];
-  inputs[HISTORY] = node->inputs[GRAD_HISTORY];
-  attributes[2] = attribute_int("margin", node_int(node, "margin"));
-  attributes[3] = attribute_int("of_all", node_int(node, "of_all"));
-  return builder_node(builder, "fp8_quantize_delayed", inputs, 3, attributes, 4);
+  const bool delayed = node->n_inputs > GRAD_SCALE;
+  struct op_fp8 how = {.bf16 = node_int(node, "bf16") != 0, .e5m2 = node_int(node, "e5m2") != 0};
+  if (!delayed) return op_fp8_quantize_with(builder, dy, NULL, NULL, how);
+  how.margin = node_int(node, "margin");
+  how.of_all = node_int(node, "of_all") != 0;
+  return op_fp8_quantize_with(builder, dy, node->inputs[GRAD_SCALE], node->inputs[GRAD_HISTORY], how);
 }
 
 static struct value *product(struct builder *builder, const struct node *of, struct value *a, struct value *b,
                              struct value *a_inverse, struct value *b_inverse) {
-  struct value *inputs[] = {a, b, a_inverse, b_inverse};
-  const struct attribute attributes[] = {attribute_int("bf16", node_int(of, "bf16"))};
-  return builder_op(builder, "fp8_matmul", inputs, 4, attributes, 1);
+  struct value *const factors[] = {a, b, a_inverse, b_inverse};
+  return op_fp8_product(builder, factors, NULL, NULL, (struct op_fp8){.bf16 = node_int(of, "bf16") != 0});
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {

@@ -110,6 +110,24 @@ struct value *op_gather_chunks(struct builder *builder, struct value *x, int dim
 struct value *op_all_to_all(struct builder *builder, struct value *x, int64_t axis, int64_t ranks, int split,
                             int gathered);
 
+/* How a tensor is rounded to 8 bits (gen/ops/fp8.c). */
+struct op_fp8 {
+  bool bf16;      /* the rounded numbers are bfloat16, else float32 */
+  bool e5m2;      /* to E5M2, else to E4M3 */
+  bool of_all;    /* a delayed scale is of the largest size in its history, else of the last one */
+  int64_t margin; /* powers of two that a delayed scale is smaller by */
+};
+
+/* x rounded: the node, whose outputs are the numbers, 1 / the scale, and what the buffers `scale` and `history` are
+ * next. NULL for both: the scale is of x itself. */
+struct node *op_fp8_quantize_with(struct builder *builder, struct value *x, struct value *scale, struct value *history,
+                                  struct op_fp8 how);
+
+/* a b a_inverse b_inverse, [..., M, K] by [K, N], of rounded tensors and 1 / their scales. `how` rounds the gradient of
+ * the product, by the buffers grad_scale and grad_history, or NULL for both. */
+struct value *op_fp8_product(struct builder *builder, struct value *const factors[4], struct value *grad_scale,
+                             struct value *grad_history, struct op_fp8 how);
+
 /* What the function `name` of accel/model.h makes of n tensors; NULL when one of them is. */
 struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n);
 

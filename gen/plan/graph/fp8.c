@@ -113,17 +113,16 @@ static void add_buffers(struct rounding *rounding, const struct parameter *weigh
                      DTYPE_FLOAT32, INIT_ZEROS);
 }
 
+static struct op_fp8 rounded_as(const struct job *job, bool e5m2) {
+  const bool of_all = job->precision.fp8.amax_compute_algo == AMAX_MAX;
+  return (struct op_fp8){job->precision.autocast, e5m2, of_all, job->precision.fp8.margin};
+}
+
 static const struct node *quantize(struct rounding *rounding, const struct parameter *weight, enum role role,
                                    struct value *x) {
-  const struct job *job = rounding->job;
-  const struct attribute attributes[] = {attribute_int("bf16", job->precision.autocast), attribute_int("e5m2", 0),
-                                         attribute_int("margin", job->precision.fp8.margin),
-                                         attribute_int("of_all", job->precision.fp8.amax_compute_algo == AMAX_MAX)};
-  struct value *inputs[3] = {x};
-  if (job->precision.fp8.backend == FP8_AO)
-    return builder_node(rounding->builder, "fp8_quantize", inputs, 1, attributes, 2);
-  add_buffers(rounding, weight, role, inputs + 1);
-  return builder_node(rounding->builder, "fp8_quantize_delayed", inputs, 3, attributes, 4);
+  struct value *buffers[2] = {NULL};
+  if (rounding->job->precision.fp8.backend == FP8_TE) add_buffers(rounding, weight, role, buffers);
+  return op_fp8_quantize_with(rounding->builder, x, buffers[0], buffers[1], rounded_as(rounding->job, false));
 }
 
 /* What a layer reads, in the type of the products. */
@@ -150,15 +149,11 @@ static struct value *extend(void *context, const struct node *node, const char *
   const struct node *w = quantize(rounding, &weight, WEIGHT, weight.value);
   const bool by_rows = node->inputs[1]->kind == VALUE_PARAMETER;
   struct value *right = by_rows ? w->outputs[0] : op_matrix_transpose(builder, w->outputs[0]);
-  struct value *inputs[6] = {x->outputs[0], right, x->outputs[1], w->outputs[1]};
-  const struct attribute attributes[] = {attribute_int("bf16", job->precision.autocast),
-                                         attribute_int("e5m2", job->precision.fp8.format == FP8_HYBRID),
-                                         attribute_int("margin", job->precision.fp8.margin),
-                                         attribute_int("of_all", job->precision.fp8.amax_compute_algo == AMAX_MAX)};
-  const bool te = job->precision.fp8.backend == FP8_TE;
-  if (te) add_buffers(rounding, &weight, GRAD_OUTPUT, inputs + 4);
-  struct value *y =
-      builder_op(builder, te ? "fp8_matmul_delayed" : "fp8_matmul", inputs, te ? 6 : 4, attributes, te ? 4 : 2);
+  struct value *const factors[] = {x->outputs[0], right, x->outputs[1], w->outputs[1]};
+  struct value *buffers[2] = {NULL};
+  if (job->precision.fp8.backend == FP8_TE) add_buffers(rounding, &weight, GRAD_OUTPUT, buffers);
+  struct value *y = op_fp8_product(builder, factors, buffers[0], buffers[1],
+                                   rounded_as(job, job->precision.fp8.format == FP8_HYBRID));
   builder_leave(builder);
   return y;
 }
