@@ -20,6 +20,7 @@ NOT_DRAWN = {
     "checkpoint.folder_of": "a folder of Hugging Face: tests/models/test_folder.py",
     "checkpoint.dtype": "weights that are rounded after the last evaluation: tests/program/test_left.py",
     "extends": "files: tests/spec/test_extends.py",
+    **{f"devices.memory.{key}": "parts of devices.memory, which TEXTS has" for key in ("gpu", "cpu", "disk")},
     "devices.tuning": "a table that takes minutes to measure: tests/commands/test_tune.py",
     "data.inputs": "in place of features and labels, which all models here take: tests/reference/test_inputs.py",
     "hooks.on_order": "a job that has no order of its own: tests/reference/test_samplers.py",
