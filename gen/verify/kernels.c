@@ -197,7 +197,7 @@ struct kernel_finding kernel_compare(struct arena *arena, const struct kernel *k
                                      int n_constants) {
   char stem[128];
   struct kernel_case c = {.kernel = kernel, .constants = constants, .n_constants = n_constants, .first = rounds};
-  struct kernel_finding nearest = {.verdict = KERNEL_UNKNOWN, .formula = "there is no formula of that name"};
+  struct kernel_finding nearest = {.comparison = COMPARED_UNKNOWN, .formula = "there is no formula of that name"};
   c.n_dims = kernel_stem(kernel->name, stem, c.dims);
   kernel_formula *formula = kernel_formula_of(stem);
   if (formula == NULL && kernel_is_chain(stem)) formula = kernel_chain;
@@ -211,10 +211,10 @@ struct kernel_finding kernel_compare(struct arena *arena, const struct kernel *k
     if (!attempt_variant(&attempt, &numbers, formula, variant, &c, rounds, n_rounds)) break;
     if (!c.fits || (fewest < INT64_MAX && attempt.worst >= nearest.worst)) continue;
     fewest = attempt.different;
-    nearest.verdict = fewest > 0 ? KERNEL_DIFFERS : attempt.exact ? KERNEL_EQUAL : KERNEL_AGREES;
+    nearest.comparison = fewest > 0 ? COMPARED_DIFFERS : attempt.exact ? COMPARED_EQUAL : COMPARED_AGREES;
     nearest.formula = arena_printf(arena, "%s", c.formula);
     if (c.is_open && 2 * attempt.unlike > attempt.numbers) {
-      nearest.verdict = KERNEL_UNKNOWN;
+      nearest.comparison = COMPARED_UNKNOWN;
       nearest.formula = "no formula of that name gives its numbers; its arrays may have another order";
     }
     nearest.where = attempt.where;

@@ -27,10 +27,12 @@ struct kernel_round {
   const void *before[MOST_ARRAYS], *after[MOST_ARRAYS];
 };
 
-enum kernel_verdict { KERNEL_EQUAL, KERNEL_AGREES, KERNEL_DIFFERS, KERNEL_UNKNOWN };
+/* How numbers of a program are to those of the second reading: the same bits, within the bound, outside of it; or
+ * nobody can tell. */
+enum comparison { COMPARED_EQUAL, COMPARED_AGREES, COMPARED_DIFFERS, COMPARED_UNKNOWN };
 
 struct kernel_finding {
-  enum kernel_verdict verdict;
+  enum comparison comparison;
   const char *formula; /* that it computes, or that is the nearest; of an unknown one, why */
   const char *where;   /* of one that differs: the worst number */
   double worst;        /* in bounds */

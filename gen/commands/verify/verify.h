@@ -8,8 +8,6 @@
 #include "gen/verify/measure.h"
 #include "gen/verify/ranges.h"
 
-enum verdict { VERDICT_EQUAL, VERDICT_AGREES, VERDICT_DIFFERS, VERDICT_UNKNOWN };
-
 /* What is said of one part of the arithmetic. */
 struct finding {
   const char *subject; /* "weights" */

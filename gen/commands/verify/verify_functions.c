@@ -127,7 +127,7 @@ static void note(struct verification *verify, const char *name, struct kernel_fi
 }
 
 static void note_unknown(struct verification *verify, const char *name, const char *why) {
-  note(verify, name, (struct kernel_finding){.verdict = KERNEL_UNKNOWN, .formula = why});
+  note(verify, name, (struct kernel_finding){.comparison = COMPARED_UNKNOWN, .formula = why});
 }
 
 /* The runs of a function, as the probe wrote them. False: they are not all there. */
@@ -171,7 +171,7 @@ static bool compare_function(struct verification *verify, const struct kernel *k
   if (!read) {
     note_unknown(verify, kernel->name, "alone it does not run to its end");
   } else if (WEXITSTATUS(status) == 4) {
-    const struct kernel_finding found = {KERNEL_DIFFERS, "a function of its arguments",
+    const struct kernel_finding found = {COMPARED_DIFFERS, "a function of its arguments",
                                          "the same arguments give something else the second time", INFINITY};
     note(verify, kernel->name, found);
   } else {

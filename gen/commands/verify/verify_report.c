@@ -18,8 +18,8 @@ static const char *const subjects[SUBJECTS] = {
     [SUBJECT_LEFT] = "left",
 };
 
-static void line(struct text *text, enum verdict verdict, const char *subject, const char *detail) {
-  text_printf(text, "  %-12s %-14s %s\n", words[verdict], subject, detail);
+static void line(struct text *text, enum comparison comparison, const char *subject, const char *detail) {
+  text_printf(text, "  %-12s %-14s %s\n", words[comparison], subject, detail);
 }
 
 static void write_finding(struct text *text, enum subject subject, const struct finding *finding) {
@@ -29,12 +29,12 @@ static void write_finding(struct text *text, enum subject subject, const struct 
     text_printf(&detail, "%" PRId64 " of %" PRId64 " numbers; ", finding->different, finding->numbers);
     if (isfinite(finding->worst)) text_printf(&detail, "%.3g times the bound: ", finding->worst);
     text_puts(&detail, finding->where);
-    line(text, VERDICT_DIFFERS, subjects[subject], text_string(&detail));
+    line(text, COMPARED_DIFFERS, subjects[subject], text_string(&detail));
     return;
   }
   text_printf(&detail, "%" PRId64 " number%s", finding->numbers, finding->numbers == 1 ? "" : "s");
   if (!finding->exact) text_printf(&detail, ", at most %.2g of the bound off", finding->worst);
-  line(text, finding->exact ? VERDICT_EQUAL : VERDICT_AGREES, subjects[subject], text_string(&detail));
+  line(text, finding->exact ? COMPARED_EQUAL : COMPARED_AGREES, subjects[subject], text_string(&detail));
 }
 
 /* Accumulation, in a sentence. */
@@ -50,12 +50,11 @@ static void write_accumulation(const struct verification *verify, struct text *t
   text_printf(&detail, "%d micro-batches of %d are averaged by their %s, %s", count, batch,
               verify->job->accumulation.normalize == NORMALIZE_TOKENS ? "targets" : "number", how);
   if (verify->one >= 0) text_printf(&detail, " (the gradients are %.2g apart)", verify->one);
-  line(text, verify->one >= 0 ? VERDICT_AGREES : VERDICT_UNKNOWN, "accumulation", text_string(&detail));
+  line(text, verify->one >= 0 ? COMPARED_AGREES : COMPARED_UNKNOWN, "accumulation", text_string(&detail));
 }
 
 /* The functions that were called by themselves; the number of those that differ. */
 static int write_functions(const struct verification *verify, struct text *text) {
-  static const enum verdict verdicts[] = {VERDICT_EQUAL, VERDICT_AGREES, VERDICT_DIFFERS, VERDICT_UNKNOWN};
   int different = 0;
   if (!verify->options->functions || verify->functions.count == 0) return 0;
   text_puts(text, "its functions, each by itself\n");
@@ -64,10 +63,10 @@ static int write_functions(const struct verification *verify, struct text *text)
     const struct kernel_finding *found = &function->found;
     struct text detail = text_in(text->arena);
     text_printf(&detail, "%-28s %s", function->name, found->formula);
-    if (found->verdict == KERNEL_AGREES) text_printf(&detail, ", at most %.2g of the bound off", found->worst);
-    if (found->verdict == KERNEL_DIFFERS) text_printf(&detail, ": %s", found->where);
-    different += found->verdict == KERNEL_DIFFERS;
-    text_printf(text, "  %-12s %s\n", words[verdicts[found->verdict]], text_string(&detail));
+    if (found->comparison == COMPARED_AGREES) text_printf(&detail, ", at most %.2g of the bound off", found->worst);
+    if (found->comparison == COMPARED_DIFFERS) text_printf(&detail, ": %s", found->where);
+    different += found->comparison == COMPARED_DIFFERS;
+    text_printf(text, "  %-12s %s\n", words[found->comparison], text_string(&detail));
   }
   text_printf(text, "%d more call these or compute with the arena; the steps compare them\n", verify->n_calling);
   return different;
@@ -97,7 +96,7 @@ int verify_report(const struct verification *verify) {
     different += verify->findings[i].different;
   }
   if (verify->unknown != NULL)
-    line(&text, VERDICT_UNKNOWN, "the rest", verify->unknown);
+    line(&text, COMPARED_UNKNOWN, "the rest", verify->unknown);
   else
     write_accumulation(verify, &text);
   different += write_functions(verify, &text);
