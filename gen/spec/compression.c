@@ -41,11 +41,7 @@ static void check_start(const struct spec_node *job, const struct spec_node *hoo
 
 /* Of a function of the user's own that exchanges gradients. */
 static const struct refusal hooked[] = {
-    {"parallelism.ddp.comm_hook", "fp16", "the function has all of the exchange", "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "bf16", "the function has all of the exchange", "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "power_sgd", "the function has all of the exchange", "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "batched_power_sgd", "the function has all of the exchange",
-     "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "!no", "the function has all of the exchange", "parallelism.ddp.comm_hook: no"},
     {"accumulation.sync_each_batch", "true", "the function has what a step's micro-batches add up to",
      "accumulation.sync_each_batch: false"},
 };

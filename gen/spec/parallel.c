@@ -98,10 +98,7 @@ static const struct refusal ordered[] = {
 static const struct refusal local[] = {
     {"parallelism.reproducible", "topology", "no gradients add up over ranks", "parallelism.reproducible: run"},
     {"accumulation.sync_each_batch", "true", "no gradients are exchanged", "accumulation.sync_each_batch: false"},
-    {"parallelism.ddp.comm_hook", "power_sgd", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "batched_power_sgd", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "bf16", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "fp16", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "!no", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
     {"hooks.on_bucket", NULL, "no gradients are exchanged", "a job without hooks.on_bucket"},
     {"training.ema", NULL, "each rank would have averages of its own weights", "a job without an average"},
     {"optimizer.name", "schedule_free_adamw", "each rank would have averages of its own weights",

@@ -2,18 +2,19 @@
 
 #include <string.h>
 
-/* A key of which this value alone goes with codes; NULL: none, the key must be away. */
-struct limit {
-  const char *key, *value, *why, *remedy;
-};
+#include "gen/spec/refusals.h"
 
-static const struct limit limits[] = {
-    {"devices.kind", "cpu", "GPUs have no product with codes", "devices.kind: cpu"},
-    {"parallelism.tp", "1", "each rank has all of a matrix", "dp_replicate, or zero_stage: 1"},
-    {"parallelism.cp", "1", "ranks have batches of their own", "dp_replicate, or zero_stage: 1"},
-    {"parallelism.sp", "1", "ranks have batches of their own", "dp_replicate, or zero_stage: 1"},
-    {"parallelism.ep", "1", "each rank has all of a matrix", "dp_replicate, or zero_stage: 1"},
-    {"parallelism.pp", "1", "each rank has all layers", "dp_replicate, or zero_stage: 1"},
+static const char conflict[] = "model.quantize";
+static const char otherwise[] = "no model.quantize";
+static const char replicas[] = "dp_replicate, or zero_stage: 1";
+
+static const struct refusal refusals[] = {
+    {"devices.kind", "!cpu", "GPUs have no product with codes", "devices.kind: cpu"},
+    {"parallelism.tp", "!1", "each rank has all of a matrix", replicas},
+    {"parallelism.cp", "!1", "ranks have batches of their own", replicas},
+    {"parallelism.sp", "!1", "ranks have batches of their own", replicas},
+    {"parallelism.ep", "!1", "each rank has all of a matrix", replicas},
+    {"parallelism.pp", "!1", "each rank has all layers", replicas},
     {"parallelism.local_sgd_steps", NULL, "codes have no mean over ranks", "no parallelism.local_sgd_steps"},
     {"training.ema.decay", NULL, "codes have no average", "no training.ema"},
 };
@@ -47,15 +48,5 @@ void quantize_check(const struct spec_node *job, struct diagnostics *diags) {
   if (cause == NULL || cause->integer == 0) return;
   check_types(job, diags);
   check_folder(job, cause, diags);
-  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-    const struct limit *limit = &limits[i];
-    const struct spec_node *value = spec_find(job, limit->key);
-    if (value == NULL || value->kind == SPEC_NULL || (limit->value != NULL && spec_is(value, limit->value))) continue;
-    const bool given = !value->is_default;
-    if (!given && limit->value == NULL) continue;
-    diag_error(diags, given ? value->where : cause->where, "'%s' does not go with model.quantize: %s", limit->key,
-               limit->why);
-    if (given) diag_note(diags, cause->where, "'model.quantize.load_in_4bit' is true here");
-    diag_help(diags, "use %s, or leave model.quantize out", limit->remedy);
-  }
+  check_refusals(job, refusals, COUNT(refusals), conflict, cause, otherwise, diags);
 }

@@ -7,7 +7,7 @@
 
 /* A key, or a value of it, that something else refuses. `why` ends the message, `remedy` is what to use instead. */
 struct refusal {
-  const char *key, *value; /* a value that is refused; NULL: all */
+  const char *key, *value; /* a value that is refused; "!none": all but none; NULL: all */
   const char *why, *remedy;
 };
 
