@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gen/base/text.h"
+
 /* Names of an effect, between spaces; a star matches any rest. The first match wins. */
 static const struct {
   enum effect effect;
@@ -88,41 +90,26 @@ static const struct {
      "qsort* bsearch* "},
 };
 
-/* Whether `name` is one of the words of `names`; with `whole` no more than a word
- * itself, without its star. */
-static bool contains(const char *names, const char *name, bool whole) {
-  size_t length = strlen(name);
-  for (const char *word = names + 1; *word != '\0';) {
-    const char *end = strchr(word, ' ');
-    bool open = end[-1] == '*';
-    size_t size = (size_t)(end - word) - open;
-    bool fits = open && !whole ? length >= size : length == size;
-    if (fits && memcmp(word, name, size) == 0) return true;
-    word = end + 1;
-  }
-  return false;
-}
-
 enum effect external_effect(const char *name) {
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-    if (contains(table[i].names, name, false)) return table[i].effect;
+    if (text_lists(table[i].names, name, true)) return table[i].effect;
   return EFFECT_UNKNOWN;
 }
 
 bool external_is_listed(const char *name) {
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-    if (contains(table[i].names, name, true)) return true;
+    if (text_lists(table[i].names, name, false)) return true;
   return false;
 }
 
 bool external_is_runtime(const char *name) {
-  return contains(" accel_* ", name, false);
+  return text_lists(" accel_* ", name, true);
 }
 
 bool external_is_uniform(const char *name) {
-  return contains(
+  return text_lists(
       " accel_first_step accel_steps accel_next_event accel_eval_is_due accel_eval_begin_together accel_mean_is_due ",
-      name, true);
+      name, false);
 }
 
 bool effect_is_of_steps(enum effect effect) {

@@ -76,33 +76,20 @@ static const char machine_flags[] =
 
 static const char packages[] = " accel-runtime* sqlite3 ";
 
-static bool is_listed(const char *list, const char *word) {
-  size_t length = strlen(word);
-  for (const char *at = list + 1; *at != '\0';) {
-    const char *end = strchr(at, ' ');
-    size_t size = (size_t)(end - at);
-    bool open = at[size - 1] == '*';
-    if (open ? length + 1 >= size && strncmp(at, word, size - 1) == 0 : length == size && strncmp(at, word, size) == 0)
-      return true;
-    at = end + 1;
-  }
-  return false;
-}
-
 bool grammar_has_compiler(const char *name) {
-  return is_listed(compilers, name);
+  return text_lists(compilers, name, true);
 }
 
 bool grammar_has_flag(const char *word) {
-  return is_listed(flags, word);
+  return text_lists(flags, word, true);
 }
 
 bool grammar_has_machine_flag(const char *word) {
-  return is_listed(machine_flags, word);
+  return text_lists(machine_flags, word, true);
 }
 
 bool grammar_has_package(const char *name) {
-  return is_listed(packages, name);
+  return text_lists(packages, name, true);
 }
 
 /* ---- Pragmas ---- */
@@ -170,11 +157,11 @@ static bool is_plain(const char *arguments) {
 }
 
 bool grammar_has_attribute(const char *name, const char *arguments) {
-  return is_listed(attributes, name) && is_plain(arguments);
+  return text_lists(attributes, name, true) && is_plain(arguments);
 }
 
 bool grammar_has_header(const char *name) {
-  return is_listed(headers, name) && strstr(name, "..") == NULL;
+  return text_lists(headers, name, true) && strstr(name, "..") == NULL;
 }
 
 bool grammar_is_reserved(const char *name) {
@@ -182,19 +169,19 @@ bool grammar_is_reserved(const char *name) {
 }
 
 bool grammar_has_reserved(const char *name, bool is_device) {
-  return is_listed(reserved, name) || (is_device && is_listed(of_devices, name));
+  return text_lists(reserved, name, true) || (is_device && text_lists(of_devices, name, true));
 }
 
 bool grammar_has_macro(const char *name) {
-  return is_listed(macros, name);
+  return text_lists(macros, name, true);
 }
 
 bool grammar_has_condition(const char *name) {
-  return is_listed(conditions, name);
+  return text_lists(conditions, name, true);
 }
 
 bool grammar_refuses_word(const char *word) {
-  return is_listed(refused, word);
+  return text_lists(refused, word, true);
 }
 
 /* ---- The report ---- */

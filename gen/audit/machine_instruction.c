@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gen/base/text.h"
+
 /* ---- Vectors ---- */
 
 /* What VEX and EVEX say before the opcode. (Intel, Software Developer's Manual 2, 2.3 and 2.7.) */
@@ -78,19 +80,6 @@ bool instruction_of_vectors(const uint8_t *bytes, size_t left, struct instructio
 }
 
 /* ---- Others ---- */
-
-/* Names between spaces; a star matches any rest. */
-static bool is_listed(const char *list, const char *name) {
-  const size_t length = strlen(name);
-  for (const char *at = list + 1; *at != '\0';) {
-    const char *end = strchr(at, ' ');
-    const bool open = end[-1] == '*';
-    const size_t size = (size_t)(end - at) - open;
-    if ((open ? length >= size : length == size) && memcmp(at, name, size) == 0) return true;
-    at = end + 1;
-  }
-  return false;
-}
 
 /* What compilers make of C's arithmetic, choices, loops and calls, without registers of vectors. */
 static const char general[] =
@@ -176,9 +165,9 @@ static const char *refuse(csh capstone, const cs_insn *insn, struct arena *arena
   const char *name = cs_insn_name(capstone, insn->id);
   if (name == NULL) return "an instruction has no name";
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-    if (is_listed(refused[i].names, name)) return arena_printf(arena, "'%s' %s", name, refused[i].what);
+    if (text_lists(refused[i].names, name, true)) return arena_printf(arena, "'%s' %s", name, refused[i].what);
   if (reaches_segment(insn)) return arena_printf(arena, "'%s' reaches a thread's segment", name);
-  if (!is_listed(general, name) && !is_of_numbers(capstone, insn))
+  if (!text_lists(general, name, true) && !is_of_numbers(capstone, insn))
     return arena_printf(arena, "'%s' is none that compilers make of C", name);
   return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include "gen/audit/externals.h"
 #include "gen/audit/machine.h"
+#include "gen/base/text.h"
 
 #ifndef SHT_X86_64_UNWIND
 #define SHT_X86_64_UNWIND 0x70000001
@@ -52,18 +53,6 @@ static const struct {
      "is the linker's to make"},
 };
 
-static bool is_listed(const char *list, const char *name) {
-  const size_t length = strlen(name);
-  for (const char *at = list + 1; *at != '\0';) {
-    const char *end = strchr(at, ' ');
-    const bool open = end[-1] == '*';
-    const size_t size = (size_t)(end - at) - open;
-    if ((open ? length >= size : length == size) && memcmp(at, name, size) == 0) return true;
-    at = end + 1;
-  }
-  return false;
-}
-
 /* How a section's flags are not those of its kind. */
 static const char *judge_flags(uint64_t flags, uint64_t wanted, uint64_t more) {
   if ((flags & SHF_WRITE) != 0 && (flags & SHF_EXECINSTR) != 0) return "is both written and run";
@@ -75,10 +64,10 @@ static const char *judge_flags(uint64_t flags, uint64_t wanted, uint64_t more) {
 
 static const char *judge_section(const struct object_section *section) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (section->type == kinds[i].type && is_listed(kinds[i].names, section->name))
+    if (section->type == kinds[i].type && text_lists(kinds[i].names, section->name, true))
       return judge_flags(section->flags, kinds[i].flags, kinds[i].more);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (is_listed(others[i].names, section->name)) return others[i].what;
+    if (text_lists(others[i].names, section->name, true)) return others[i].what;
   if (section->type == SHT_INIT_ARRAY || section->type == SHT_PREINIT_ARRAY) return "runs before main";
   if (section->type == SHT_FINI_ARRAY) return "runs after main";
   return "is none that compilers make of C";

@@ -43,6 +43,18 @@ bool text_names(const char *words, const char *word, bool any_case) {
   return false;
 }
 
+bool text_lists(const char *names, const char *name, bool any_rest) {
+  const size_t length = strlen(name);
+  for (const char *at = names + 1; *at != '\0';) {
+    const char *end = strchr(at, ' ');
+    const bool open = end[-1] == '*';
+    const size_t size = (size_t)(end - at) - open;
+    if ((open && any_rest ? length >= size : length == size) && memcmp(at, name, size) == 0) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 const char *text_string(const struct text *text) {
   return text->length > 0 ? text->bytes : "";
 }

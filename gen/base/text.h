@@ -33,6 +33,10 @@ void text_fold(struct text *text, const char *words, int column, int indent, int
  * NULL has none, and "" is none. */
 bool text_names(const char *words, const char *word, bool any_case);
 
+/* Whether `name` is one of `names`, each between blanks; one that ends with a star, " a b* ", is also what begins so,
+ * or without `any_rest` what stands before the star alone. */
+bool text_lists(const char *names, const char *name, bool any_rest);
+
 /* The whole as a C string; "" for an empty text. Owned by the arena. */
 const char *text_string(const struct text *text);
 
