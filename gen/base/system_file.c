@@ -22,3 +22,9 @@ const char *system_value(struct arena *arena, const char *text, const char *name
   }
   return NULL;
 }
+
+const char *system_processor_flags(struct arena *arena) {
+  const char *text = system_file(arena, "/proc/cpuinfo"), *flags = system_value(arena, text, "flags");
+  if (flags == NULL) flags = system_value(arena, text, "Features");
+  return flags != NULL ? arena_printf(arena, " %s ", flags) : NULL;
+}

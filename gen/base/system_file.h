@@ -11,4 +11,8 @@ const char *system_file(struct arena *arena, const char *path);
  * `arena`; NULL where there is none, or the text is NULL. */
 const char *system_value(struct arena *arena, const char *text, const char *name);
 
+/* What /proc/cpuinfo lists of a processor's instruction sets, each between blanks: " avx2 fma ", in `arena`; NULL where
+ * it lists none. */
+const char *system_processor_flags(struct arena *arena);
+
 #endif

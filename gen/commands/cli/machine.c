@@ -20,11 +20,9 @@ static int64_t count_processors(void) {
 
 static bool multiplies_bf16(struct arena *arena) {
   static const char *const names[] = {"avx512_bf16", "amx_bf16", "bf16"};
-  const char *text = system_file(arena, "/proc/cpuinfo"), *flags = system_value(arena, text, "flags");
-  if (flags == NULL) flags = system_value(arena, text, "Features");
-  const char *list = arena_printf(arena, " %s ", flags != NULL ? flags : "");
+  const char *flags = system_processor_flags(arena);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (text_names(list, names[i], false)) return true;
+    if (text_names(flags, names[i], false)) return true;
   return false;
 }
 

@@ -60,18 +60,16 @@ static double group_limit(struct arena *arena, const char *file, const char *con
 
 /* ---- Processors ---- */
 
-/* The instruction sets that kernels and libraries differ by, of what /proc/cpuinfo lists. */
-static const char *instruction_sets(struct arena *arena, const char *cpuinfo) {
+/* The instruction sets that kernels and libraries differ by. */
+static const char *instruction_sets(struct arena *arena) {
   static const char *const sets[] = {"sse4_2",   "avx",      "f16c",     "fma",         "avx2",        "avx_vnni",
                                      "avx512f",  "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16",
                                      "amx_tile", "amx_int8", "amx_bf16", "asimd",       "asimdhp",     "asimddp",
                                      "sve",      "sve2",     "bf16",     "i8mm",        "vsx",         "v"};
-  const char *flags = system_value(arena, cpuinfo, "flags");
-  if (flags == NULL) flags = system_value(arena, cpuinfo, "Features");
+  const char *flags = system_processor_flags(arena);
   struct text found = text_in(arena);
-  const char *list = flags != NULL ? arena_printf(arena, " %s ", flags) : NULL;
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-    if (text_names(list, sets[i], false)) text_printf(&found, "%s%s", found.length > 0 ? " " : "", sets[i]);
+    if (text_names(flags, sets[i], false)) text_printf(&found, "%s%s", found.length > 0 ? " " : "", sets[i]);
   return text_string(&found);
 }
 
@@ -111,7 +109,7 @@ json_t *facts_processor(struct arena *arena) {
   json_t *processor = json_object();
   const char *model = system_value(arena, cpuinfo, "model name");
   facts_put(processor, "model", model != NULL ? model : system_value(arena, cpuinfo, "CPU part"));
-  facts_put(processor, "instruction_sets", instruction_sets(arena, cpuinfo));
+  facts_put(processor, "instruction_sets", instruction_sets(arena));
   int threads = (int)sysconf(_SC_NPROCESSORS_ONLN), cores = count_cores(arena, (int)sysconf(_SC_NPROCESSORS_CONF));
   if (cores > 0) json_object_set_new(processor, "cores", json_integer(cores));
   json_object_set_new(processor, "threads", json_integer(threads));
