@@ -102,7 +102,7 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
   }
   report_missing(audit);
   if (options->object == NULL) return audit;
-  const bool good = linked_is_program(arena, options->object) ? linked_check(audit, options, diags)
-                                                              : machine_check(audit, options, diags);
+  const bool good =
+      linked_is_program(options->object) ? linked_check(audit, options, diags) : machine_check(audit, options, diags);
   return good ? audit : NULL;
 }

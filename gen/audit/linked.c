@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gen/audit/compile_command.h"
@@ -74,13 +75,12 @@ static struct linked *read_linked(struct arena *arena, const char *path, const c
   return linked;
 }
 
-bool linked_is_program(struct arena *arena, const char *path) {
-  size_t size = 0;
+bool linked_is_program(const char *path) {
   Elf64_Ehdr header;
-  const char *bytes = read_bytes(arena, path, &size);
-  if (bytes == NULL || size < sizeof header) return false;
-  memcpy(&header, bytes, sizeof header);
-  return memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && (header.e_type == ET_DYN || header.e_type == ET_EXEC);
+  FILE *file = fopen(path, "rb");
+  const bool read = file != NULL && fread(&header, sizeof header, 1, file) == 1;
+  if (file != NULL) fclose(file);
+  return read && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && (header.e_type == ET_DYN || header.e_type == ET_EXEC);
 }
 
 static void find(const struct linked_check *check, enum verdict verdict, const char *message) {

@@ -6,7 +6,7 @@
 #include "gen/audit/audit.h"
 
 /* Whether the file is an ELF program that is linked, and not an object. False also for a file that cannot be read. */
-bool linked_is_program(struct arena *arena, const char *path);
+bool linked_is_program(const char *path);
 
 /* Adds the claims about the linked program options->object. False, with an error in diags, when it is damaged. */
 bool linked_check(struct audit *audit, const struct audit_options *options, struct diagnostics *diags);

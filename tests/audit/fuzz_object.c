@@ -31,8 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   audit.arena = arena_new();
   struct diagnostics diags = diagnostics_in(audit.arena);
   const struct audit_options options = {.object = arena_printf(audit.arena, "/proc/self/fd/%d", file)};
-  const bool read = linked_is_program(audit.arena, options.object) ? linked_check(&audit, &options, &diags)
-                                                                   : machine_check(&audit, &options, &diags);
+  const bool read = linked_is_program(options.object) ? linked_check(&audit, &options, &diags)
+                                                      : machine_check(&audit, &options, &diags);
   if (read == (diags.errors > 0)) abort();
   if (read && audit.n_claims == 0) abort();
   arena_free(audit.arena);
