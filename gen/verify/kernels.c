@@ -51,19 +51,18 @@ static int64_t count_of(const struct kernel *kernel, const char *name, const cha
   return i < 0 ? 0 : kernel->arrays[i].count;
 }
 
-const char *kernel_wholes(const struct kernel *kernel, int64_t below[MOST_ARRAYS], bool ignored[MOST_ARRAYS]) {
+const char *kernel_bound_wholes(struct kernel *kernel) {
   for (int i = 0; i < kernel->n_arrays; i++) {
-    const struct kernel_array *array = &kernel->arrays[i];
+    struct kernel_array *array = &kernel->arrays[i];
     const bool targets = strcmp(array->name, "targets") == 0, tokens = strcmp(array->name, "tokens") == 0;
-    below[i] = 0;
-    ignored[i] = targets;
+    array->ignored = targets;
     if (!array->whole) continue;
     if (array->written) return "it writes whole numbers";
     const int64_t rows = array->count, logits = count_of(kernel, "logits", "dlogits");
     const int64_t table = count_of(kernel, "weight", "dweight"), row = count_of(kernel, "y", "dy") / rows;
-    if (targets && logits > 0) below[i] = logits / rows;
-    if (tokens && table > 0 && row > 0) below[i] = table / row;
-    if (below[i] <= 0) return "what its whole numbers stand for is not known";
+    if (targets && logits > 0) array->below = logits / rows;
+    if (tokens && table > 0 && row > 0) array->below = table / row;
+    if (array->below <= 0) return "what its whole numbers stand for is not known";
   }
   return NULL;
 }

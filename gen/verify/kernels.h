@@ -18,6 +18,8 @@ struct kernel {
     const char *name;
     bool whole, written; /* int32; not const */
     int64_t count;
+    int64_t below; /* of whole numbers: they have to stay below it; and whether -100 may be among them */
+    bool ignored;
   } arrays[MOST_ARRAYS];
   bool is_aligned; /* its text has the same index for all arrays of the results' extent */
 };
@@ -38,9 +40,8 @@ struct kernel_finding {
   double worst;        /* in bounds */
 };
 
-/* Below which numbers each array of whole numbers has to stay, and where -100 may be among them. NULL, or why the
- * function cannot be run. */
-const char *kernel_wholes(const struct kernel *kernel, int64_t below[MOST_ARRAYS], bool ignored[MOST_ARRAYS]);
+/* Finds `below` and `ignored` of the arrays. NULL, or why the function cannot be run. */
+const char *kernel_bound_wholes(struct kernel *kernel);
 
 /* Compares its runs. Constants: numbers that its formula may have, such as the eps of a norm. */
 struct kernel_finding kernel_compare(struct arena *arena, const struct kernel *kernel,

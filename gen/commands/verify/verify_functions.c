@@ -68,8 +68,10 @@ static bool kernel_from(const struct function *function, struct kernel *kernel) 
     if (element == NULL || parameter->type->count <= 0 || element->size != 4) return false;
     if (element->kind != TYPE_REAL && element->kind != TYPE_INTEGER) return false;
     const bool constant = strncmp(parameter->type->name, "const ", 6) == 0 || strncmp(element->name, "const ", 6) == 0;
-    kernel->arrays[i] =
-        (struct kernel_array){parameter->name, element->kind == TYPE_INTEGER, !constant, parameter->type->count};
+    kernel->arrays[i] = (struct kernel_array){.name = parameter->name,
+                                              .whole = element->kind == TYPE_INTEGER,
+                                              .written = !constant,
+                                              .count = parameter->type->count};
     writes = writes || !constant;
     if (!constant) results = parameter->type->count;
   }
@@ -93,14 +95,11 @@ static void write_call(struct text *text, const struct kernel *kernel, int k) {
 }
 
 static void write_row(struct text *text, const struct kernel *kernel, int k) {
-  int64_t below[MOST_ARRAYS];
-  bool ignored[MOST_ARRAYS];
-  kernel_wholes(kernel, below, ignored);
   text_printf(text, "  {verify_call_%d, %d, {", k, kernel->n_arrays);
   for (int i = 0; i < kernel->n_arrays; i++) {
     const struct kernel_array *array = &kernel->arrays[i];
     text_printf(text, "{%lld, %d, %d, %lld, %d}, ", (long long)array->count, array->whole, array->written,
-                (long long)below[i], ignored[i]);
+                (long long)array->below, array->ignored);
   }
   text_puts(text, "}},\n");
 }
@@ -196,14 +195,12 @@ bool verify_functions(struct verification *verify) {
   for (int i = 0; i < tree->n_functions; i++) {
     const struct function *function = tree->functions[i];
     struct kernel kernel;
-    int64_t below[MOST_ARRAYS];
-    bool ignored[MOST_ARRAYS];
     if (!kernel_from(function, &kernel)) {
       verify->n_calling += function->body != NULL && !function->is_system && !function->is_inline;
       continue;
     }
     const char *why = numbers_of(&kernel) > MOST_NUMBERS ? "its arrays are too large" : NULL;
-    if (why == NULL) why = kernel_wholes(&kernel, below, ignored);
+    if (why == NULL) why = kernel_bound_wholes(&kernel);
     if (why != NULL)
       note_unknown(verify, kernel.name, why);
     else
