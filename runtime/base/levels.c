@@ -1,6 +1,9 @@
 #include "runtime/base/levels.h"
 
+#include "include/accel/quantized_gemm.h"
+
 #include <math.h>
+#include <string.h>
 
 const float *rt_levels_4(bool fp4) {
   static const float nf4[LEVELS_4] = {-1.0f,
@@ -43,6 +46,24 @@ void rt_levels_8(float levels[LEVELS_8]) {
       const float middle = (point(i, count + 1) + point(i + 1, count + 1)) / 2;
       levels[at] = scale * middle;
       levels[2 * ZERO - at] = -levels[at];
+    }
+  }
+}
+
+/* Of as many as share an outer scale at a time. */
+void rt_block_scales(const struct rt_scales *scales, int64_t first, int64_t count, float *to) {
+  enum { NESTED = ACCEL_QUANTIZED_NESTED };
+  const uint8_t *codes = scales->absmax;
+  if (scales->nested_absmax == NULL) {
+    memcpy(to, (const float *)scales->absmax + first, (size_t)count * sizeof *to);
+    return;
+  }
+  for (int64_t end = first + count; first < end;) {
+    const int64_t last = (first / NESTED + 1) * NESTED < end ? (first / NESTED + 1) * NESTED : end;
+    const float outer = scales->nested_absmax[first / NESTED], offset = scales->nested_offset[0];
+    for (; first < last; first++) {
+      const float scale = scales->levels[codes[first]] * outer;
+      *to++ = scale + offset;
     }
   }
 }

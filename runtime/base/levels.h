@@ -3,6 +3,7 @@
 #define RUNTIME_BASE_LEVELS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { LEVELS_4 = 16, LEVELS_8 = 256 };
 
@@ -12,5 +13,21 @@ const float *rt_levels_4(bool fp4);
 
 /* Fills the signed dynamic map, ascending, to the bit as bitsandbytes' create_dynamic_map makes it. */
 void rt_levels_8(float levels[LEVELS_8]);
+
+/* The scales of blocks of codes: floats, or codes of 8 bits, with an outer scale for ACCEL_QUANTIZED_NESTED of them and
+ * an offset for all. */
+struct rt_scales {
+  const void *absmax;
+  const float *nested_absmax, *nested_offset; /* NULL: absmax has floats */
+  const float *levels;                        /* of its codes, by rt_levels_8 */
+};
+
+/* Those of `count` blocks from `first` on, in to[count]. */
+void rt_block_scales(const struct rt_scales *scales, int64_t first, int64_t count, float *to);
+
+/* The code of element i, of which a byte has two, the first in its upper half. */
+static inline int rt_code_4(const uint8_t *codes, int64_t i) {
+  return i % 2 == 0 ? codes[i / 2] >> 4 : codes[i / 2] & 15;
+}
 
 #endif

@@ -8,13 +8,12 @@
 #include "runtime/onednn/onednn.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #if RT_WIDE
 #include <immintrin.h>
 #endif
 
-enum { BLOCK = ACCEL_QUANTIZED_BLOCK, NESTED = ACCEL_QUANTIZED_NESTED };
+enum { BLOCK = ACCEL_QUANTIZED_BLOCK };
 
 /* What differs between processors: the elements of a whole block; the sum of a row's products with x, of whole blocks.
  * x of the latter is in groups of `group` elements: first those whose codes are in the upper halves of bytes. */
@@ -25,17 +24,13 @@ struct accel_quantized_form {
                int64_t blocks);
 };
 
-static int code_at(const uint8_t *codes, int64_t i) {
-  return i % 2 == 0 ? codes[i / 2] >> 4 : codes[i / 2] & 15;
-}
-
 static float rounded(enum accel_element type, float x) {
   if (type == ACCEL_F32) return x;
   return type == ACCEL_BF16 ? rt_widen_bfloat16(rt_narrow_bfloat16(x)) : rt_widen_float16(rt_narrow_float16(x));
 }
 
 static void widen_plain(float *to, const uint8_t *codes, const float *levels, float scale) {
-  for (int i = 0; i < BLOCK; i++) to[i] = levels[code_at(codes, i)] * scale;
+  for (int i = 0; i < BLOCK; i++) to[i] = levels[rt_code_4(codes, i)] * scale;
 }
 
 static float dot_plain(enum accel_element type, const float *x, const uint8_t *codes, const float *levels,
@@ -43,7 +38,7 @@ static float dot_plain(enum accel_element type, const float *x, const uint8_t *c
   float sum = 0, own[LEVELS_4];
   for (int64_t b = 0; b < blocks; b++) {
     for (int i = 0; i < LEVELS_4; i++) own[i] = rounded(type, levels[i] * scales[b]);
-    for (int i = 0; i < BLOCK; i++) sum += x[b * BLOCK + i] * own[code_at(codes + b * (BLOCK / 2), i)];
+    for (int i = 0; i < BLOCK; i++) sum += x[b * BLOCK + i] * own[rt_code_4(codes + b * (BLOCK / 2), i)];
   }
   return sum;
 }
@@ -173,42 +168,19 @@ struct matrix {
   const struct accel_quantized_gemm *gemm;
   const float *levels;
   const uint8_t *codes;
-  const void *absmax;
-  const float *nested_absmax, *nested_offset;
+  struct rt_scales scales;
 };
-
-static float scale_of(const struct matrix *m, int64_t block) {
-  if (m->nested_absmax == NULL) return ((const float *)m->absmax)[block];
-  const float scale = levels_8[((const uint8_t *)m->absmax)[block]] * m->nested_absmax[block / NESTED];
-  return scale + m->nested_offset[0];
-}
-
-/* Those of `count` blocks from `first` on; of as many as share an outer scale at a time. */
-static void scales_of(const struct matrix *m, float *to, int64_t first, int64_t count) {
-  const uint8_t *codes = m->absmax;
-  if (m->nested_absmax == NULL) {
-    memcpy(to, (const float *)m->absmax + first, (size_t)count * sizeof *to);
-    return;
-  }
-  for (int64_t end = first + count; first < end;) {
-    const int64_t last = (first / NESTED + 1) * NESTED < end ? (first / NESTED + 1) * NESTED : end;
-    const float outer = m->nested_absmax[first / NESTED], offset = m->nested_offset[0];
-    for (; first < last; first++) {
-      const float scale = levels_8[codes[first]] * outer;
-      *to++ = scale + offset;
-    }
-  }
-}
 
 /* Elements [first, first + count). */
 static void widen_run(const struct matrix *m, float *to, int64_t first, int64_t count) {
   for (int64_t end = first + count; first < end;) {
     const int64_t block = first / BLOCK, last = (block + 1) * BLOCK < end ? (block + 1) * BLOCK : end;
-    const float scale = scale_of(m, block);
+    float scale;
+    rt_block_scales(&m->scales, block, 1, &scale);
     if (last - first == BLOCK)
       m->gemm->form->widen(to, m->codes + first / 2, m->levels, scale);
     else
-      for (int64_t i = first; i < last; i++) to[i - first] = m->levels[code_at(m->codes, i)] * scale;
+      for (int64_t i = first; i < last; i++) to[i - first] = m->levels[rt_code_4(m->codes, i)] * scale;
     to += last - first;
     first = last;
   }
@@ -314,7 +286,7 @@ static void multiply_row(const struct matrix *m, void *y, const void *x) {
     float sum = 0, scales[MOST];
     for (int64_t b = 0; b < blocks; b += MOST) {
       const int64_t count = least(MOST, blocks - b), first = o * blocks + b;
-      scales_of(m, scales, first, count);
+      rt_block_scales(&m->scales, first, count, scales);
       sum += gemm->form->dot(gemm->type, ordered + b * BLOCK, m->codes + first * (BLOCK / 2), m->levels, scales, count);
     }
     rt_store_lines(gemm->type, gemm->accumulate, (char *)y + o * size, 1, &sum, 1, 1, 1);
@@ -323,7 +295,7 @@ static void multiply_row(const struct matrix *m, void *y, const void *x) {
 
 void accel_multiply_quantized(const struct accel_quantized_gemm *gemm, void *y, const void *x, const uint8_t *codes,
                               const void *absmax, const float *nested_absmax, const float *nested_offset) {
-  const struct matrix matrix = {gemm, rt_levels_4(gemm->fp4), codes, absmax, nested_absmax, nested_offset};
+  const struct matrix matrix = {gemm, rt_levels_4(gemm->fp4), codes, {absmax, nested_absmax, nested_offset, levels_8}};
   const int64_t columns = gemm->straight ? gemm->in : gemm->out;
   if (gemm->rows == 1 && !gemm->straight && gemm->in % BLOCK == 0 && gemm->in <= MOST_ORDERED) {
     multiply_row(&matrix, y, x);

@@ -170,15 +170,6 @@ static const void *from(const struct coded *coded, int tensor) {
   return (const char *)coded->weights + coded->program->tensors[tensor].offset;
 }
 
-/* The scale of a block, as the product has it. */
-static float scale_at(const struct coded *coded, const float *map, int64_t block) {
-  const struct accel_quantized *quantized = coded->quantized;
-  if (quantized->nested_absmax < 0) return ((const float *)from(coded, quantized->absmax))[block];
-  const float nested = ((const float *)from(coded, quantized->nested_absmax))[block / NESTED];
-  const float scale = map[((const uint8_t *)from(coded, quantized->absmax))[block]] * nested;
-  return scale + ((const float *)from(coded, quantized->nested_offset))[0];
-}
-
 static bool make_floats(const struct tensor_view *tensor, void *out) {
   const struct coded *coded = tensor->source;
   const struct accel_quantized *quantized = coded->quantized;
@@ -186,12 +177,17 @@ static bool make_floats(const struct tensor_view *tensor, void *out) {
   const float *levels = rt_levels_4(quantized->fp4);
   const int64_t count = quantized->out * quantized->in;
   float map[LEVELS_8], *values = out;
+  const bool nested = quantized->nested_absmax >= 0;
+  const struct rt_scales scales = {from(coded, quantized->absmax),
+                                   nested ? from(coded, quantized->nested_absmax) : NULL,
+                                   nested ? from(coded, quantized->nested_offset) : NULL, map};
   rt_levels_8(map);
 #pragma omp parallel for
   for (int64_t first = 0; first < count; first += BLOCK) {
-    const float scale = scale_at(coded, map, first / BLOCK);
+    float scale;
+    rt_block_scales(&scales, first / BLOCK, 1, &scale);
     for (int64_t i = first; i < first + BLOCK && i < count; i++) {
-      const float value = levels[i % 2 == 0 ? codes[i / 2] >> 4 : codes[i / 2] & 15] * scale;
+      const float value = levels[rt_code_4(codes, i)] * scale;
       values[quantized->in_out ? i % quantized->in * quantized->out + i / quantized->in : i] = value;
     }
   }
