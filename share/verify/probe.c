@@ -1,6 +1,8 @@
 /* What `accel-gen verify --functions` puts after the text of a trainer: it calls one of the trainer's functions on
- * numbers of its own, and writes down what was in each array before and after. Behind each array is a page that
+ * numbers of its own, and writes down what was in each array before and after. After each array is a page that
  * nobody may touch. */
+#include "draw.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,16 +25,6 @@ struct verify_probed {
   int n_arrays;
   struct verify_array arrays[VERIFY_ARRAYS];
 };
-
-static uint64_t verify_state = 1;
-
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
-static uint64_t verify_draw(void) {
-  uint64_t z = verify_state += 0x9E3779B97F4A7C15u;
-  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-  return z ^ z >> 31;
-}
 
 static void *verify_room(int64_t count) {
   enum { PAGE = 65536 };

@@ -1,6 +1,8 @@
 /* What `accel-gen verify` links into the trainer that it runs: the trainer's own text is compiled as it is, and the
  * linker sends some of its calls of the runtime through here (--wrap). The run is short, has data that are made here,
  * and saves every step; what the program asks of its data, and what it reports, is written down. */
+#include "draw.h"
+
 #include <accel/trainer.h>
 
 #include <stdio.h>
@@ -44,31 +46,22 @@ static void put(enum record kind, int64_t split, int64_t position, int64_t count
 
 /* ---- The data ---- */
 
-static uint64_t state = 1;
-
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
-static uint64_t draw(void) {
-  uint64_t z = state += 0x9E3779B97F4A7C15u;
-  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-  return z ^ z >> 31;
-}
-
-/* Every token as often as any other one, as nearly as there is space: the vocabulary in a new order, again and again. */
+/* Every token as often as any other one, as nearly as there is space: the vocabulary in a new order, again and again.
+ */
 static void write_tokens(int64_t vocabulary, int64_t count) {
   int32_t *order = calloc((size_t)vocabulary, sizeof *order);
   char head[128];
   FILE *file = fopen("data", "wb");
   if (order == NULL || file == NULL) fail("data");
-  const int length = snprintf(head, sizeof head, "{'descr': '<u4', 'fortran_order': False, 'shape': (%lld,), }",
-                              (long long)count);
+  const int length =
+      snprintf(head, sizeof head, "{'descr': '<u4', 'fortran_order': False, 'shape': (%lld,), }", (long long)count);
   memset(head + length, ' ', 117 - (size_t)length);
   head[117] = '\n';
   fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
   fwrite(head, 1, 118, file);
   for (int64_t i = 0; i < vocabulary; i++) order[i] = (int32_t)i;
   for (int64_t i = 0; i < count; i++) {
-    const int64_t at = i % vocabulary, other = at + (int64_t)(draw() % (uint64_t)(vocabulary - at));
+    const int64_t at = i % vocabulary, other = at + (int64_t)(verify_draw() % (uint64_t)(vocabulary - at));
     const int32_t token = order[other];
     order[other] = order[at];
     order[at] = token;
@@ -90,9 +83,9 @@ static void write_number(FILE *file, const struct accel_input *input, int64_t at
   int64_t below = input->dtype == ACCEL_INT32 ? input->below : index_below(at);
   if (input->dtype == ACCEL_INT32 && below == 0) below = 2;
   if (below > 0)
-    fprintf(file, "%lld,", (long long)(draw() % (uint64_t)below));
+    fprintf(file, "%lld,", (long long)(verify_draw() % (uint64_t)below));
   else
-    fprintf(file, "%.6g,", ((double)(draw() >> 40) + (double)(draw() >> 40)) * 0x1p-23 - 2);
+    fprintf(file, "%.6g,", ((double)(verify_draw() >> 40) + (double)(verify_draw() >> 40)) * 0x1p-23 - 2);
 }
 
 static void write_rows(int64_t count) {

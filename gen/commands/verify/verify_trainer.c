@@ -84,7 +84,8 @@ bool verify_put(struct verification *verify, const char *name, const char *text)
 }
 
 bool verify_build(struct verification *verify) {
-  return verify_put(verify, "record.c", embedded_source("share/verify/record.c")) &&
+  return verify_put(verify, "draw.h", embedded_source("share/verify/draw.h")) &&
+         verify_put(verify, "record.c", embedded_source("share/verify/record.c")) &&
          build(verify, verify->program, arena_printf(verify->arena, "%s/record.c", verify->folder), wraps, "trainer");
 }
 
