@@ -169,7 +169,7 @@ tensor minimum(tensor a, tensor b) {
 
 /* ---- One operand ---- */
 
-/* static const struct unary rule_NAME: the value and its slope, of x, y and the constants a and b. */
+/* rule_NAME: the value and its slope, of x, y and the constants a and b. */
 #define RULE(name, value, slope)                                                                                       \
   static double name##_value(double x, double a, double b) {                                                           \
     (void)x, (void)a, (void)b;                                                                                         \
@@ -179,7 +179,7 @@ tensor minimum(tensor a, tensor b) {
     (void)x, (void)y, (void)a, (void)b;                                                                                \
     return slope;                                                                                                      \
   }                                                                                                                    \
-  static const struct unary rule_##name = {name##_value, name##_slope};
+  const struct unary rule_##name = {name##_value, name##_slope};
 
 RULE(scale, x *a, a)
 RULE(shift, x + a, 1)

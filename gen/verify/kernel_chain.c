@@ -5,21 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/verify/elements.h"
 #include "gen/verify/kernels.h"
 
 /* ---- Operations ---- */
 
 typedef double operation(double a, double b);
-
-static double sigmoid_of(double x) {
-  return 1 / (1 + exp(-x));
-}
-
-static const double root_half = 0.70710678118654752440, root_two_over_pi = 0.79788456080286535588;
-
-static double bend(double x) {
-  return tanh(root_two_over_pi * (x + 0.044715 * x * x * x));
-}
 
 #define OPERATION(name, value)                                                                                         \
   static double do_##name(double a, double b) {                                                                        \
@@ -34,68 +25,64 @@ OPERATION(maximum, fmax(a, b))
 OPERATION(minimum, fmin(a, b))
 OPERATION(same, a)
 OPERATION(neg, -a)
-OPERATION(square, a *a)
-OPERATION(sqrt, sqrt(a))
-OPERATION(rsqrt, 1 / sqrt(a))
-OPERATION(exp, exp(a))
-OPERATION(log, log(a))
 OPERATION(abs, fabs(a))
-OPERATION(sin, sin(a))
-OPERATION(cos, cos(a))
-OPERATION(tanh, tanh(a))
-OPERATION(sigmoid, sigmoid_of(a))
 OPERATION(relu, a > 0 ? a : 0)
-OPERATION(silu, a *sigmoid_of(a))
-OPERATION(gelu, 0.5 * a * (1 + erf(a * root_half)))
-OPERATION(gelu_tanh, 0.5 * a * (1 + bend(a)))
 OPERATION(relu_backward, b > 0 ? a : 0)
-OPERATION(sigmoid_backward, a *b * (1 - b))
-OPERATION(tanh_backward, a * (1 - b * b))
-OPERATION(silu_backward, a *sigmoid_of(b) * (1 + b * (1 - sigmoid_of(b))))
-OPERATION(gelu_backward, a * (0.5 * (1 + erf(b * root_half)) + b * exp(-0.5 * b * b) * 0.39894228040143267794))
-OPERATION(gelu_tanh_backward,
-          a * (0.5 * (1 + bend(b)) + 0.5 * b * (1 - bend(b) * bend(b)) * root_two_over_pi * (1 + 3 * 0.044715 * b * b)))
+
+/* What an operation is: of two operands; of one; of one and a constant; a gradient, and what the slope is of. */
+enum form { PAIR, SINGLE, BY_CONSTANT, BACKWARD };
 
 /* Names that begin another one come after it. */
 static const struct named_operation {
   const char *name;
-  operation *of;
-  int operands;
-  bool commutes, constant; /* constant: the second operand is one */
+  enum form form;
+  operation *of; /* NULL: by the rule of the second reading */
+  const struct unary *rule;
+  bool commutes;
 } operations[] = {
-    {"relu_backward", do_relu_backward, 2, false, false},
-    {"sigmoid_backward", do_sigmoid_backward, 2, false, false},
-    {"tanh_backward", do_tanh_backward, 2, false, false},
-    {"silu_backward", do_silu_backward, 2, false, false},
-    {"gelu_tanh_backward", do_gelu_tanh_backward, 2, false, false},
-    {"gelu_backward", do_gelu_backward, 2, false, false},
-    {"gelu_tanh", do_gelu_tanh, 1, false, false},
-    {"gelu", do_gelu, 1, false, false},
-    {"add", do_add, 2, true, false},
-    {"sub", do_sub, 2, false, false},
-    {"mul", do_mul, 2, true, false},
-    {"div", do_div, 2, false, false},
-    {"maximum", do_maximum, 2, true, false},
-    {"minimum", do_minimum, 2, true, false},
-    {"copy", do_same, 1, false, false},
-    {"cast", do_same, 1, false, false},
-    {"broadcast", do_same, 1, false, false},
-    {"neg", do_neg, 1, false, false},
-    {"square", do_square, 1, false, false},
-    {"rsqrt", do_rsqrt, 1, false, false},
-    {"sqrt", do_sqrt, 1, false, false},
-    {"exp", do_exp, 1, false, false},
-    {"log", do_log, 1, false, false},
-    {"abs", do_abs, 1, false, false},
-    {"sin", do_sin, 1, false, false},
-    {"cos", do_cos, 1, false, false},
-    {"tanh", do_tanh, 1, false, false},
-    {"sigmoid", do_sigmoid, 1, false, false},
-    {"relu", do_relu, 1, false, false},
-    {"silu", do_silu, 1, false, false},
-    {"scale", do_mul, 1, false, true},
-    {"shift", do_add, 1, false, true},
+    {"relu_backward", BACKWARD, do_relu_backward, NULL, false},
+    {"sigmoid_backward", BACKWARD, NULL, &rule_sigmoid, false},
+    {"tanh_backward", BACKWARD, NULL, &rule_tanh, false},
+    {"silu_backward", BACKWARD, NULL, &rule_silu, false},
+    {"gelu_tanh_backward", BACKWARD, NULL, &rule_gelu_tanh, false},
+    {"gelu_backward", BACKWARD, NULL, &rule_gelu, false},
+    {"gelu_tanh", SINGLE, NULL, &rule_gelu_tanh, false},
+    {"gelu", SINGLE, NULL, &rule_gelu, false},
+    {"add", PAIR, do_add, NULL, true},
+    {"sub", PAIR, do_sub, NULL, false},
+    {"mul", PAIR, do_mul, NULL, true},
+    {"div", PAIR, do_div, NULL, false},
+    {"maximum", PAIR, do_maximum, NULL, true},
+    {"minimum", PAIR, do_minimum, NULL, true},
+    {"copy", SINGLE, do_same, NULL, false},
+    {"cast", SINGLE, do_same, NULL, false},
+    {"broadcast", SINGLE, do_same, NULL, false},
+    {"neg", SINGLE, do_neg, NULL, false},
+    {"square", SINGLE, NULL, &rule_square, false},
+    {"rsqrt", SINGLE, NULL, &rule_rsqrt, false},
+    {"sqrt", SINGLE, NULL, &rule_sqrt, false},
+    {"exp", SINGLE, NULL, &rule_exp, false},
+    {"log", SINGLE, NULL, &rule_log, false},
+    {"abs", SINGLE, do_abs, NULL, false},
+    {"sin", SINGLE, NULL, &rule_sin, false},
+    {"cos", SINGLE, NULL, &rule_cos, false},
+    {"tanh", SINGLE, NULL, &rule_tanh, false},
+    {"sigmoid", SINGLE, NULL, &rule_sigmoid, false},
+    {"relu", SINGLE, do_relu, NULL, false},
+    {"silu", SINGLE, NULL, &rule_silu, false},
+    {"scale", BY_CONSTANT, NULL, &rule_scale, false},
+    {"shift", BY_CONSTANT, NULL, &rule_shift, false},
 };
+
+static bool has_two(const struct named_operation *operation) {
+  return operation->form == PAIR || operation->form == BACKWARD;
+}
+
+/* b: the second operand or the constant. A slope is of what its operand is, x or y. */
+static double apply(const struct named_operation *operation, double a, double b) {
+  if (operation->of != NULL) return operation->of(a, b);
+  return operation->form == BACKWARD ? a * operation->rule->slope(b, b, 0, 0) : operation->rule->value(a, b, 0);
+}
 
 /* ---- A chain ---- */
 
@@ -170,7 +157,7 @@ static bool is_whole(struct search *s) {
   bool used[MOST_VALUES] = {false};
   for (int j = 0; j < s->chain->n_operations; j++) {
     used[s->chain->links[j].a] = true;
-    if (s->chain->links[j].operation->operands == 2) used[s->chain->links[j].b] = true;
+    if (has_two(s->chain->links[j].operation)) used[s->chain->links[j].b] = true;
   }
   for (int i = 0; i < kernel->n_arrays; i++) {
     if (!kernel->arrays[i].written && !used[i]) return false;
@@ -191,9 +178,7 @@ static bool try_link(struct search *s, int j, int a, int b, double constant) {
   const struct named_operation *operation = s->operations[j];
   s->chain->links[j] = (struct link){operation, a, b, constant};
   for (int k = 0; k < SAMPLES; k++)
-    s->values[MOST_ARRAYS + j][k] = operation->of(s->values[a][k], operation->constant        ? constant
-                                                                   : operation->operands == 2 ? s->values[b][k]
-                                                                                              : 0);
+    s->values[MOST_ARRAYS + j][k] = apply(operation, s->values[a][k], has_two(operation) ? s->values[b][k] : constant);
   return search_from(s, j + 1);
 }
 
@@ -208,11 +193,11 @@ static bool search_from(struct search *s, int j) {
   for (int a = 0; a < MOST_ARRAYS + j; a++) {
     if (!is_operand(s, a, j)) continue;
     if (s->tries++ > MOST_TRIES) return false;
-    if (operation->constant)
+    if (operation->form == BY_CONSTANT)
       for (int k = 0; k < s->c->n_constants; k++)
         if (try_link(s, j, a, a, s->c->constants[k])) return true;
-    if (!operation->constant && operation->operands == 1 && try_link(s, j, a, a, 0)) return true;
-    for (int b = operation->commutes ? a : 0; b < MOST_ARRAYS + j && operation->operands == 2; b++)
+    if (operation->form == SINGLE && try_link(s, j, a, a, 0)) return true;
+    for (int b = operation->commutes ? a : 0; b < MOST_ARRAYS + j && has_two(operation); b++)
       if (is_operand(s, b, j) && try_link(s, j, a, b, 0)) return true;
   }
   return false;
@@ -291,9 +276,9 @@ static void write_value(char *text, size_t size, const struct kernel_case *c, co
   const struct link *link = &chain->links[at - MOST_ARRAYS];
   char a[200], b[200] = "";
   write_value(a, sizeof a, c, chain, link->a);
-  if (link->operation->constant)
+  if (link->operation->form == BY_CONSTANT)
     snprintf(b, sizeof b, ", %g", link->constant);
-  else if (link->operation->operands == 2) {
+  else if (has_two(link->operation)) {
     write_value(b + 2, sizeof b - 2, c, chain, link->b);
     memcpy(b, ", ", 2);
   }
@@ -316,7 +301,7 @@ static void guess(const struct kernel_case *c, struct chain *chain) {
   const struct kernel *kernel = c->kernel;
   int next = 0;
   for (int j = 0; j < chain->n_operations; j++) {
-    int operands[2];
+    int operands[2] = {0};
     for (int k = 0; k < 2; k++) {
       if (k == 0 && j > 0) {
         operands[k] = MOST_ARRAYS + j - 1;
@@ -324,7 +309,7 @@ static void guess(const struct kernel_case *c, struct chain *chain) {
       }
       while (next < kernel->n_arrays && kernel->arrays[next].written) next++;
       operands[k] = next < kernel->n_arrays ? next : operands[0];
-      if (k == 0 || chain->links[j].operation->operands == 2) next += next < kernel->n_arrays;
+      if (k == 0 || has_two(chain->links[j].operation)) next += next < kernel->n_arrays;
     }
     chain->links[j].a = operands[0];
     chain->links[j].b = operands[1];
@@ -361,8 +346,8 @@ bool kernel_chain(struct kernel_case *c, int variant) {
       if (!kernel->arrays[k].written) values[k] = c->in[k][element_of(kernel, c->chain, k, i, count)];
     for (int j = 0; j < c->chain->n_operations; j++) {
       const struct link *link = &c->chain->links[j];
-      const double b = link->operation->constant ? link->constant : values[link->b];
-      values[MOST_ARRAYS + j] = kernel_rounded(c, link->operation->of(values[link->a], b));
+      const double b = link->operation->form == BY_CONSTANT ? link->constant : values[link->b];
+      values[MOST_ARRAYS + j] = kernel_rounded(c, apply(link->operation, values[link->a], b));
     }
     for (int k = 0; k < kernel->n_arrays; k++)
       if (kernel->arrays[k].written) c->out[k][i] = values[MOST_ARRAYS + c->chain->result[k]];
