@@ -50,7 +50,7 @@ static void add_layer_types(const struct placing *p, const struct weight_node *n
   }
 }
 
-/* Whether a module of this type is there; false with an error otherwise. */
+/* Whether a module of this type is at a module or in it. */
 static bool has_type(const struct module *module, const char *type) {
   bool found = module->type != NULL && strcmp(module->type, type) == 0;
   for (int i = 0; i < module->n_children && !found; i++) found = has_type(module->children[i], type);
@@ -183,11 +183,11 @@ static bool map_by_rules(const struct placing *p) {
   for (int i = 0; i < job->memory.n_places; i++)
     name_pattern_check(job->memory.places[i].match, job->memory.places[i].where, p->diags);
   if (p->diags->errors > 0 || !place_tensors(&by, p->map->root)) return false;
+  struct name_list names = {0};
+  add_names(arena, p->map->root, &names);
   for (int i = 0; i < job->memory.n_places; i++) {
-    struct name_list names = {0};
     const struct place_rule *rule = &job->memory.places[i];
     bool matches = by.met[i];
-    add_names(arena, p->map->root, &names);
     for (int k = 0; k < names.count && !matches; k++) matches = name_matches(rule->match, names.items[k]);
     if (!matches) {
       name_pattern_unmatched(arena, rule->match, &names, rule->where, p->diags);
