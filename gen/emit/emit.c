@@ -212,6 +212,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "hooks", hooks_value(arena, job));
   jinja_set(arena, context, "step_end", step_end_value(program));
   jinja_set(arena, context, "mesh", mesh_value(program));
+  jinja_set(arena, context, "scaling", scaling_value(program));
   jinja_set(arena, context, "pipeline", pipeline_value(program));
   jinja_set(arena, context, "tree", tree_value(program));
   jinja_set(arena, context, "compression", compression_value(program));

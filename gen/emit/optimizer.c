@@ -4,6 +4,7 @@
 
 #include "gen/emit/rows.h"
 #include "gen/emit/values.h"
+#include "gen/program/fp8.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/parts.h"
 #include "gen/program/schedule.h"
@@ -203,7 +204,8 @@ static struct jinja_value maps_value(struct arena *arena, const struct job *job)
   return list;
 }
 
-/* Where buffers are among the weights, by elements of 4 bytes; neighbours in one row. */
+/* Where buffers are among the weights that follow the batches of a rank, by elements of 4 bytes; neighbours in one row.
+ */
 static struct jinja_value buffers_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
@@ -211,7 +213,7 @@ static struct jinja_value buffers_value(const struct program *program) {
   const char *name = NULL;
   for (int i = 0; i <= program->weights->count; i++) {
     const struct weight *weight = i < program->weights->count ? &program->weights->items[i] : NULL;
-    bool buffer = weight != NULL && weight->parameter->buffer;
+    bool buffer = weight != NULL && weight->parameter->buffer && !is_fp8_state(weight->path);
     if (first >= 0 && (!buffer || weight->offset / size != end)) {
       struct jinja_value row = jinja_map(arena);
       set_comment(arena, row, "name", name);

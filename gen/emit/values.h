@@ -194,6 +194,10 @@ struct jinja_value axis_names_value(struct arena *arena, struct axes axes);
  * 1} with one rank. */
 struct jinja_value mesh_value(const struct program *program);
 
+/* The scales that move when a batch is over: {count, length: of a history, margin, of_all, rows: a table of {scale,
+ * history, most}}; nothing where there are none. */
+struct jinja_value scaling_value(const struct program *program);
+
 /* Gradients that are sent as factors, or that user code exchanges, which then has `buckets` and a state of `elements`:
  * {by_hook, missed: the state's member, matrices: [{what, first, count, rows, columns, rank, elements, at, left, right,
  * block}], shapes: the first of each shape, factors: [{rows, rank}], buckets: [{what, first, count}] that are sent

@@ -2,18 +2,18 @@
  * for each tensor, and stay floats or bfloat16, which have all these numbers; the product of them is in float32, and
  * then divided by both scales.
  *
- * fp8_quantize scales by the tensor's own largest size (torchao's tensorwise recipe). fp8_quantize_delayed scales by
- * that of tensors before it, which a buffer has, and moves that on (Transformer Engine's DelayedScaling). The gradient
- * of a product is of the tensors that were rounded, so the gradient of rounding passes it through.
+ * fp8_quantize scales by the tensor's own largest size (torchao's tensorwise recipe). fp8_quantize_delayed has a scale
+ * of tensors before it, and leaves its own largest size at the start of their history (Transformer Engine's
+ * DelayedScaling), from which the program makes the next scale when a batch is over. The gradient of a product is of
+ * the tensors that were rounded, so the gradient of rounding passes it through.
  *
  * fp8_matmul has no kernel: gen/plan/graph/fp8.c makes it other nodes once its gradient is there. */
-#include <float.h>
 #include <math.h>
 
 #include "gen/ops/support/support.h"
 
 enum { X, SCALE, HISTORY }; /* inputs of fp8_quantize */
-enum { Q, INVERSE, NEXT_SCALE, NEXT_HISTORY };
+enum { Q, INVERSE, NEXT_HISTORY };
 enum { A, B, A_INVERSE, B_INVERSE, GRAD_SCALE, GRAD_HISTORY }; /* of fp8_matmul */
 
 static const struct shape one_number = {.rank = 1, .dim = {1}};
@@ -39,10 +39,9 @@ static int infer_delayed(struct arena *arena, const struct node *node, struct sh
   if (!op_check_shape(arena, node, SCALE, one_number, "one scale", error) ||
       !op_check_rank(arena, node, HISTORY, 1, error) || infer_quantize(arena, node, shapes, dtypes, error) == 0)
     return 0;
-  shapes[NEXT_SCALE] = one_number;
   shapes[NEXT_HISTORY] = node->inputs[HISTORY]->shape;
-  dtypes[NEXT_SCALE] = dtypes[NEXT_HISTORY] = DTYPE_FLOAT32;
-  return 4;
+  dtypes[NEXT_HISTORY] = DTYPE_FLOAT32;
+  return 3;
 }
 
 static void pass_gradient(struct builder *builder, const struct node *node, struct value *const *dy,
@@ -92,28 +91,18 @@ static void reference_quantize(const struct node *node, const double *const *inp
 }
 
 static void reference_delayed(const struct node *node, const double *const *inputs, double *const *outputs) {
-  const double largest = largest_of(node->inputs[X], inputs[X]), scale = inputs[SCALE][0];
   const int64_t length = node->inputs[HISTORY]->shape.dim[0];
-  double size = largest;
-  for (int64_t i = 0; i + 1 < length; i++) {
-    outputs[NEXT_HISTORY][i] = inputs[HISTORY][i + 1];
-    if (node_int(node, "of_all") != 0) size = fmax(size, inputs[HISTORY][i + 1]);
-  }
-  outputs[NEXT_HISTORY][length - 1] = largest;
-  outputs[NEXT_HISTORY][0] = 0;
-  round_all(node, inputs[X], scale, outputs);
-  const double next = ldexp(most_of(node), -(int)node_int(node, "margin")) / size;
-  outputs[NEXT_SCALE][0] = size > 0 && isfinite(size) ? fmin(next, FLT_MAX) : scale;
+  for (int64_t i = 0; i < length; i++) outputs[NEXT_HISTORY][i] = inputs[HISTORY][i];
+  outputs[NEXT_HISTORY][0] = fmax(inputs[HISTORY][0], largest_of(node->inputs[X], inputs[X]));
+  round_all(node, inputs[X], inputs[SCALE][0], outputs);
 }
 
-/* As the kinds have them: of delayed scaling all, else the first two. */
 struct attributes {
-  struct attribute items[4];
+  struct attribute items[2];
 };
 
 static struct attributes attributes_of(struct op_fp8 how) {
-  return (struct attributes){{attribute_int("bf16", how.bf16), attribute_int("e5m2", how.e5m2),
-                              attribute_int("margin", how.margin), attribute_int("of_all", how.of_all)}};
+  return (struct attributes){{attribute_int("bf16", how.bf16), attribute_int("e5m2", how.e5m2)}};
 }
 
 struct node *op_fp8_quantize_with(struct builder *builder, struct value *x, struct value *scale, struct value *history,
@@ -121,7 +110,7 @@ struct node *op_fp8_quantize_with(struct builder *builder, struct value *x, stru
   struct value *const inputs[] = {x, scale, history};
   const struct attributes attributes = attributes_of(how);
   if (scale == NULL) return builder_node(builder, "fp8_quantize", inputs, 1, attributes.items, 2);
-  return builder_node(builder, "fp8_quantize_delayed", inputs, 3, attributes.items, 4);
+  return builder_node(builder, "fp8_quantize_delayed", inputs, 3, attributes.items, 2);
 }
 
 const struct op_kind op_fp8_quantize = {
@@ -141,10 +130,10 @@ const struct op_kind op_fp8_quantize_delayed = {
     .class = OP_KERNEL,
     .template_name = "fp8",
     .input_names = {"x", "scale", "history"},
-    .output_names = {"q", "inverse", "next_scale", "next_history"},
+    .output_names = {"q", "inverse", "next_history"},
     .infer = infer_delayed,
     .gradient = pass_gradient,
-    .memory.assigns = {0, 0, 1 + SCALE, 1 + HISTORY},
+    .memory.assigns = {0, 0, 1 + HISTORY},
     .evaluation.substitute = as_it_is,
     .cost.flops_each = 4,
     .reference.evaluate = reference_delayed,
@@ -170,17 +159,16 @@ struct value *op_fp8_product(struct builder *builder, struct value *const factor
   struct value *inputs[] = {factors[A], factors[B], factors[A_INVERSE], factors[B_INVERSE], grad_scale, grad_history};
   const struct attributes attributes = attributes_of(how);
   if (grad_scale == NULL) return builder_op(builder, "fp8_matmul", inputs, GRAD_SCALE, attributes.items, 2);
-  return builder_op(builder, "fp8_matmul_delayed", inputs, 6, attributes.items, 4);
+  return builder_op(builder, "fp8_matmul_delayed", inputs, 6, attributes.items, 2);
 }
 
 /* The gradient of y rounded, as the forward's factors were. */
 static const struct node *quantize_gradient(struct builder *builder, const struct node *node, struct value *dy) {
+  const struct op_fp8 how = {.bf16 = node_int(node, "bf16") != 0, .e5m2 = node_int(node, "e5m2") != 0};
   const bool delayed = node->n_inputs > GRAD_SCALE;
-  struct op_fp8 how = {.bf16 = node_int(node, "bf16") != 0, .e5m2 = node_int(node, "e5m2") != 0};
-  if (!delayed) return op_fp8_quantize_with(builder, dy, NULL, NULL, how);
-  how.margin = node_int(node, "margin");
-  how.of_all = node_int(node, "of_all") != 0;
-  return op_fp8_quantize_with(builder, dy, node->inputs[GRAD_SCALE], node->inputs[GRAD_HISTORY], how);
+  struct value *scale = delayed ? node->inputs[GRAD_SCALE] : NULL;
+  struct value *history = delayed ? node->inputs[GRAD_HISTORY] : NULL;
+  return op_fp8_quantize_with(builder, dy, scale, history, how);
 }
 
 static struct value *product(struct builder *builder, const struct node *of, struct value *a, struct value *b,

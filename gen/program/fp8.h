@@ -3,11 +3,21 @@
 #define ACCEL_PROGRAM_FP8_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-/* What names begin with, below the layer's module: of a tensor's scale, and of its sizes. */
-extern const char fp8_scale_beginning[], fp8_history_beginning[];
+#include "gen/program/program.h"
+
+/* What names begin with, below the layer's module: of a tensor's scale, and of its sizes; and how names of tensors of
+ * gradients end. */
+extern const char fp8_scale_beginning[], fp8_history_beginning[], fp8_gradient[];
 
 /* Whether a parameter's name is one of these; a file of weights need not have it. */
 bool is_fp8_state(const char *name);
+
+/* The sizes of the tensor whose scale `scale` is; NULL where it is something else. */
+const struct weight *fp8_history(const struct program *program, const struct weight *scale);
+
+/* How many scales a program moves when a batch is over: those of backend: te, where it trains. */
+int64_t fp8_scales(const struct program *program);
 
 #endif

@@ -16,6 +16,8 @@ static const struct refusal refusals[] = {
     {"memory.activation_checkpointing", "!none", "layers that run again would meet another scale",
      "memory.activation_checkpointing: none"},
     {"data.eval_batch_size", NULL, untried, "no data.eval_batch_size"},
+    {"data.join_uneven_inputs", "true", "a rank without samples would give sizes of none",
+     "data.join_uneven_inputs: false"},
     {"training.ema", NULL, untried, "no training.ema"},
     {"checkpoint.dtype", "!fp32", "scales of layers stay in float32", "no checkpoint.dtype"},
     {"checkpoint.folder_of", NULL, "transformers knows no scales of layers", "no checkpoint.folder_of"},
@@ -39,22 +41,31 @@ static bool is_given(const struct spec_node *node) {
   return false;
 }
 
-/* Replicas have scales of their own tensors by torchao's recipe; Transformer Engine's are of all ranks' tensors, and no
- * exchange of these is here. */
+/* The stage of ZeRO that a job names. */
+static int64_t zero_stage(const struct spec_node *job) {
+  const struct spec_node *stage = spec_find(job, "parallelism.zero_stage");
+  return stage != NULL && stage->kind == SPEC_INT ? stage->integer : 0;
+}
+
+/* Ranks that each have all of a tensor's rows, or all of a weight: scales are of what a rank has (torchao in PyTorch's
+ * DDP and FSDP2), or of the tensors of all ranks (Transformer Engine). */
 static void check_ranks(const struct spec_node *job, const struct spec_node *cause, struct diagnostics *diags) {
-  const struct spec_node *nodes = spec_find(job, "devices.nodes"), *count = spec_find(job, "devices.per_node");
+  static const char *const divided[] = {"dp_replicate", "dp_shard", "zero_stage"};
+  const struct spec_node *nodes = spec_find(job, "devices.nodes"), *stage = spec_find(job, "parallelism.zero_stage");
   const struct spec_node *axes = spec_find(job, "parallelism"), *backend = spec_find(job, "precision.fp8.backend");
   if (nodes->integer != 1) refuse(nodes, "devices.nodes", untried, "devices.nodes: 1", cause, diags);
-  if (count->integer != 1 && backend != NULL && spec_is(backend, "te"))
-    refuse(count, "devices.per_node",
-           "scales of Transformer Engine are of the tensors of all ranks, which do not exchange them",
-           "precision.fp8.backend: ao", cause, diags);
+  if (zero_stage(job) >= 2 && backend != NULL && spec_is(backend, "te"))
+    refuse(stage, "parallelism.zero_stage", "scales are not trained, so no update would gather their shards",
+           "parallelism.zero_stage: 1", cause, diags);
   if (axes != NULL && axes->kind != SPEC_MAP)
     refuse(axes, "parallelism", untried, "parallelism.dp_replicate", cause, diags);
   for (int i = 0; axes != NULL && axes->kind == SPEC_MAP && i < axes->count; i++) {
     const struct spec_entry *entry = &axes->entries[i];
-    if (strcmp(entry->key, "dp_replicate") != 0 && is_given(entry->value))
-      refuse(entry->value, entry->key, untried, "parallelism.dp_replicate alone", cause, diags);
+    bool goes = false;
+    for (size_t k = 0; k < COUNT(divided); k++) goes |= strcmp(entry->key, divided[k]) == 0;
+    if (!goes && is_given(entry->value))
+      refuse(entry->value, entry->key, untried, "parallelism.dp_replicate, dp_shard and zero_stage alone", cause,
+             diags);
   }
 }
 

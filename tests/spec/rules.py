@@ -93,9 +93,12 @@ def fp8_holds(job):
     if precision.get("mixed_precision") != "fp8":
         return True
     parallelism = job.get("parallelism", {})
-    if not isinstance(parallelism, dict) or any(given(value) for key, value in parallelism.items() if key != "dp_replicate"):
+    if not isinstance(parallelism, dict) or any(
+            given(value) for key, value in parallelism.items() if key not in ("dp_replicate", "dp_shard", "zero_stage")):
         return False
-    if precision.get("fp8", {}).get("backend") == "te" and compared(job, "devices.per_node") not in (None, 1):
+    if precision.get("fp8", {}).get("backend") == "te" and parallelism.get("zero_stage", 0) not in (0, 1):
+        return False
+    if job.get("data", {}).get("join_uneven_inputs", False):
         return False
     allowed = {"devices.kind": "cpu", "devices.nodes": 1, "memory.activation_checkpointing": "none",
                "checkpoint.dtype": "fp32"}

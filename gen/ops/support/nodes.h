@@ -112,14 +112,12 @@ struct value *op_all_to_all(struct builder *builder, struct value *x, int64_t ax
 
 /* How a tensor is rounded to 8 bits (gen/ops/fp8.c). */
 struct op_fp8 {
-  bool bf16;      /* the rounded numbers are bfloat16, else float32 */
-  bool e5m2;      /* to E5M2, else to E4M3 */
-  bool of_all;    /* a delayed scale is of the largest size in its history, else of the last one */
-  int64_t margin; /* powers of two that a delayed scale is smaller by */
+  bool bf16; /* the rounded numbers are bfloat16, else float32 */
+  bool e5m2; /* to E5M2, else to E4M3 */
 };
 
-/* x rounded: the node, whose outputs are the numbers, 1 / the scale, and what the buffers `scale` and `history` are
- * next. NULL for both: the scale is of x itself. */
+/* x rounded: the node, whose outputs are the numbers, 1 / the scale, and the buffer `history` with the largest size of
+ * x at its start. NULL for both buffers: the scale is of x itself. */
 struct node *op_fp8_quantize_with(struct builder *builder, struct value *x, struct value *scale, struct value *history,
                                   struct op_fp8 how);
 

@@ -114,8 +114,7 @@ static void add_buffers(struct rounding *rounding, const struct parameter *weigh
 }
 
 static struct op_fp8 rounded_as(const struct job *job, bool e5m2) {
-  const bool of_all = job->precision.fp8.amax_compute_algo == AMAX_MAX;
-  return (struct op_fp8){job->precision.autocast, e5m2, of_all, job->precision.fp8.margin};
+  return (struct op_fp8){.bf16 = job->precision.autocast, .e5m2 = e5m2};
 }
 
 static const struct node *quantize(struct rounding *rounding, const struct parameter *weight, enum role role,

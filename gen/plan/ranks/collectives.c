@@ -7,6 +7,7 @@
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/tree.h"
+#include "gen/program/fp8.h"
 #include "gen/program/precision.h"
 #include "gen/program/sending.h"
 #include "gen/program/sharding.h"
@@ -258,6 +259,16 @@ void add_sum(struct program *program, enum axis axis, const char *what, int64_t 
   ARENA_PUSH(program->arena, program->ranks.collectives, sum);
 }
 
+/* The largest sizes of tensors in 8 bits, of each micro-batch, all in one collective. */
+static void add_scales(struct program *program) {
+  const int64_t count = fp8_scales(program);
+  for (int i = 0; i < program->mesh.batches.count && count > 0; i++) {
+    add_sum(program, program->mesh.batches.items[i], "the largest sizes of tensors in 8 bits", count,
+            (int64_t)sizeof(double));
+    program->ranks.collectives.items[program->ranks.collectives.count - 1].times = program->job->accumulation.num_steps;
+  }
+}
+
 void add_loss(struct program *program) {
   const bool counts = program->step_end.counts;
   const char *what = counts ? "the loss, and what it is a mean over" : "the loss";
@@ -290,6 +301,7 @@ static void add_of_batches(struct program *program) {
     tree_losses(program);
   else
     add_loss(program);
+  add_scales(program);
 }
 
 /* Gradients of batches that user code exchanges after the backward, bucket after bucket. What it sends of one is its

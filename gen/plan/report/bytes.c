@@ -4,6 +4,7 @@
 
 #include "gen/ir/op.h"
 #include "gen/plan/ranks/compress.h"
+#include "gen/program/fp8.h"
 #include "gen/program/library.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/results.h"
@@ -112,13 +113,18 @@ static int64_t sample_bytes(const struct program *program) {
   return bytes;
 }
 
+/* Sizes of tensors in 8 bits that ranks compare. */
+static int64_t exchanged_scales(const struct program *program) {
+  return program->job->devices.ranks > 1 ? fp8_scales(program) : 0;
+}
+
 /* Gradients on their way: to other ranks, and into an update within the backward. */
 static int64_t passing_bytes(const struct program *program) {
   bool squares = trains(program) && job_optimizer(program->job)->in_backward;
   return array_bytes(program->ranks.wire, DTYPE_BFLOAT16) +
          array_bytes(program->ranks.partial_gradients, DTYPE_FLOAT32) + compression_bytes(program) +
-         array_bytes(program->ranks.tree.buffer, DTYPE_FLOAT32) + doubles_bytes(program->ranks.tree.losses) +
-         (squares ? doubles_bytes(1) : 0);
+         doubles_bytes(exchanged_scales(program)) + array_bytes(program->ranks.tree.buffer, DTYPE_FLOAT32) +
+         doubles_bytes(program->ranks.tree.losses) + (squares ? doubles_bytes(1) : 0);
 }
 
 /* Whether a device that makes the keys of random numbers itself must know the current micro-batch. */

@@ -5,6 +5,7 @@
 #define ACCEL_CPU_FP8_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -52,19 +53,25 @@ static inline float accel_fp8_scale(float largest, float most) {
   return (float)((double)most / (largest < 1e-12f ? 1e-12 : (double)largest));
 }
 
-/* Delayed scaling: a tensor was rounded with `scale`, and its largest size was `largest`, or history[0] if that is
- * more. next[0] is 0, and next[1] to next[length - 1] are the sizes of the last batches, this one last; next may be
- * history. Returns the scale for the next tensor: most
- * over the largest size of all these, or over this one; the same where there is no such number. */
-static inline float accel_fp8_next_scale(float scale, float largest, size_t length, const float *history, float *next,
-                                         int of_all, float most) {
-  const float last = history[0] > largest ? history[0] : largest;
-  float size = last;
+/* history[0] becomes `largest`, the largest size of a tensor, where that is more; next has the result, and may be
+ * history. */
+static inline void accel_fp8_note_size(float largest, size_t length, const float *history, float *next) {
+  next[0] = history[0] > largest ? history[0] : largest;
+  for (size_t i = 1; i < length; i++) next[i] = history[i];
+}
+
+/* Delayed scaling, when a batch is over in which a tensor was rounded with `scale`, and its largest size was
+ * history[0]: the sizes move by one place, so that the newest is the last one and history[0] is 0. Returns the scale
+ * for the next batch: most over the largest size of all of these, or over the newest; the same where there is no such
+ * number. */
+static inline float accel_fp8_next_scale(float scale, float *history, size_t length, bool of_all, float most) {
+  const float newest = history[0];
+  float size = newest;
   for (size_t i = 0; i < length; i++) {
-    next[i] = i + 1 < length ? history[i + 1] : last;
-    size = of_all && next[i] > size ? next[i] : size;
+    history[i] = i + 1 < length ? history[i + 1] : newest;
+    size = of_all && history[i] > size ? history[i] : size;
   }
-  next[0] = 0.0f;
+  history[0] = 0.0f;
   const float ratio = most / size;
   return size > 0.0f && isfinite(size) ? (isinf(ratio) ? 3.40282347e38f : ratio) : scale;
 }

@@ -108,6 +108,10 @@ void round_fp8(size_t count, const float *x, float *e4m3, float *e5m2) {
 #pragma omp simd
   for (size_t i = 0; i < count; i++) e5m2[i] = accel_round_e5m2(x[i]);
 }
+float next_scale(float scale, float *history, size_t length, int of_all, float most);
+float next_scale(float scale, float *history, size_t length, int of_all, float most) {
+  return accel_fp8_next_scale(scale, history, length, of_all != 0, most);
+}
 """
 
 
@@ -138,6 +142,26 @@ def check_fp8(compiler, flags):
     return otherwise
 
 
+def check_scales(compiler, flags):
+    """How many scales and histories are not those of Transformer Engine's DelayedScaling, written in NumPy: the sizes roll by one
+    place, the first is 0, and the scale stays where the size is 0 or not finite."""
+    library = ctypes.CDLL(str(kit.compile_text(kit.HEADERS + kit.support("fp8") + FP8, compiler, flags)))
+    library.next_scale.restype = ctypes.c_float
+    rng, otherwise = np.random.default_rng(1), 0
+    for length, of_all, most in ((length, of_all, most) for length in (1, 2, 7, 33) for of_all in (0, 1) for most in (448, 28672)):
+        for newest in (0, 1e-44, 2e-30, 0.7, 3e30, np.inf):
+            history = rng.random(length).astype(np.float32)
+            history[0] = newest
+            wanted = np.roll(history, -1)
+            size, wanted[0] = history.max() if of_all else history[0], 0
+            moved = history.copy()
+            scale = library.next_scale(ctypes.c_float(3), ctypes.c_void_p(moved.ctypes.data), ctypes.c_size_t(length), of_all, ctypes.c_float(most))
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                right = min(np.float32(most) / size, np.finfo(np.float32).max) if 0 < size < np.inf else np.float32(3)
+            otherwise += np.float32(scale) != right or not np.array_equal(moved, wanted)
+    return otherwise
+
+
 def main():
     step = 1 if "--all" in sys.argv else 97
     failures = 0
@@ -149,6 +173,9 @@ def main():
             otherwise = check_fp8(compiler, flags)
             failures += otherwise != 0
             print(f"{'not ok' if otherwise else 'ok'} accel_round_e4m3, accel_round_e5m2 {compiler} {how}: {otherwise} rounded otherwise", flush=True)
+            otherwise = check_scales(compiler, flags)
+            failures += otherwise != 0
+            print(f"{'not ok' if otherwise else 'ok'} accel_fp8_next_scale {compiler} {how}: {otherwise} scales or histories are otherwise", flush=True)
         for flags, how in ((kit.SPEED_FLAGS, "fused"), (["-ffp-contract=off"], "unfused")):
             text = kit.HEADERS + kit.support("kernels", "bf16")
             text += TRUTHS + "".join(CODE % {"name": name, "truth": truth, "exponent": "-1" if name in ABSOLUTE else "ilogb(truth)",
