@@ -4,58 +4,43 @@
 #include <string.h>
 
 #include "gen/verify/elements.h"
+#include "gen/verify/multiply.h"
 #include "gen/verify/tape.h"
 
 /* ---- The product of two stacks of matrices ---- */
 
-/* y [m][n] += a [m][k] b [k][n], of rows `a_row` numbers apart and columns `a_column`. */
-struct matrix {
-  const double *at;
-  int64_t row, column;
+/* y [...][m][n] = a [...][m][k] times b, [...][k][n] or `turned` [...][n][k]; b of as many leading matrices as y, or of
+ * one for all, when those of a are rows of one matrix. */
+struct shape {
+  int64_t m, k, n, stacks, turned;
 };
 
-/* The rows of a matrix one after the other. */
-static const double *in_rows(struct matrix b, int64_t k, int64_t n) {
-  if (b.column == 1 && b.row == n) return b.at;
-  double *copy = tape_memory(k * n, sizeof *copy);
-  for (int64_t j = 0; j < k; j++)
-    for (int64_t c = 0; c < n; c++) copy[j * n + c] = b.at[j * b.row + c * b.column];
-  return copy;
+static void multiply_or_refuse(double *y, struct matrices_at a, struct matrices_at b, int64_t m, int64_t k, int64_t n,
+                               int64_t stacks) {
+  if (!multiply(y, a, b, m, k, n, stacks)) tape_refuse("there is not enough memory for a product");
 }
 
-/* A row of the product, four terms at a time. */
-static void multiply_row(double *restrict y, const double *a, int64_t step, const double *restrict b, int64_t k,
-                         int64_t n) {
-  int64_t j = 0;
-  for (; j + 4 <= k; j += 4) {
-    const double *restrict b0 = b + j * n, *restrict b1 = b0 + n, *restrict b2 = b1 + n, *restrict b3 = b2 + n;
-    const double a0 = a[j * step], a1 = a[(j + 1) * step], a2 = a[(j + 2) * step], a3 = a[(j + 3) * step];
-#pragma omp simd
-    for (int64_t c = 0; c < n; c++) y[c] += (a0 * b0[c] + a1 * b1[c]) + (a2 * b2[c] + a3 * b3[c]);
-  }
-  for (; j < k; j++)
-    for (int64_t c = 0; c < n; c++) y[c] += a[j * step] * b[j * n + c];
+/* A stack of matrices [rows][columns], and the same with rows and columns exchanged. */
+static struct matrices_at as_is(const double *at, int64_t rows, int64_t columns) {
+  return (struct matrices_at){at, rows * columns, columns, 1};
 }
 
-static void multiply(double *y, struct matrix a, struct matrix b, int64_t m, int64_t k, int64_t n) {
-  const double *rows = in_rows(b, k, n);
-#pragma omp parallel for schedule(static) if (m * k * n > 100000)
-  for (int64_t i = 0; i < m; i++) multiply_row(y + i * n, a.at + i * a.row, a.column, rows, k, n);
+static struct matrices_at exchanged(const double *at, int64_t rows, int64_t columns) {
+  return (struct matrices_at){at, rows * columns, 1, columns};
 }
 
-/* a [...][m][k] of as many leading matrices as y; b of as many, or of one for all. places: m, k, n, whether b is one.
- */
 static void product_backward(tensor y) {
-  const int64_t m = y->places[0], k = y->places[1], n = y->places[2], stacks = y->places[3];
-  const int64_t step = y->places[4] ? 0 : k * n;
+  struct shape p;
+  memcpy(&p, y->places, sizeof p);
   double *da = tape_gradient(y->of[0]), *db = tape_gradient(y->of[1]);
-  for (int64_t s = 0; s < stacks; s++) {
-    const struct matrix dy = {y->gradient + s * m * n, n, 1};
-    const struct matrix b_columns = {y->of[1]->values + s * step, 1, n};
-    const struct matrix a_columns = {y->of[0]->values + s * m * k, 1, k};
-    if (da != NULL) multiply(da + s * m * k, dy, b_columns, m, n, k);
-    if (db != NULL) multiply(db + s * step, a_columns, dy, k, m, n);
-  }
+  const double *a = y->of[0]->values, *b = y->of[1]->values, *dy = y->gradient;
+  if (da != NULL)
+    multiply_or_refuse(da, as_is(dy, p.m, p.n), p.turned ? as_is(b, p.n, p.k) : exchanged(b, p.k, p.n), p.m, p.n, p.k,
+                       p.stacks);
+  if (db != NULL && p.turned)
+    multiply_or_refuse(db, exchanged(dy, p.m, p.n), as_is(a, p.m, p.k), p.n, p.m, p.k, p.stacks);
+  else if (db != NULL)
+    multiply_or_refuse(db, exchanged(a, p.m, p.k), as_is(dy, p.m, p.n), p.k, p.m, p.n, p.stacks);
 }
 
 /* Products of k terms are rounded in each of them. */
@@ -63,31 +48,33 @@ static double of_terms(int64_t k) {
   return 1 + sqrt((double)k / 8);
 }
 
-tensor matmul(tensor a, tensor b) {
+static tensor product(tensor a, tensor b, bool turned) {
   if (a->rank < 2 || b->rank < 2) tape_refuse("matmul: an operand has fewer than two axes");
-  const int64_t m = a->dim[a->rank - 2], k = a->dim[a->rank - 1], n = b->dim[b->rank - 1];
-  if (b->dim[b->rank - 2] != k) tape_refuse("matmul: the inner extents differ");
+  const int64_t m = a->dim[a->rank - 2], k = a->dim[a->rank - 1], n = b->dim[b->rank - 1 - turned];
+  if (b->dim[b->rank - 2 + turned] != k) tape_refuse("matmul: the inner extents differ");
   const bool one = b->rank == 2;
-  int64_t dim[MOST_AXES];
-  for (int i = 0; i < a->rank; i++) dim[i] = i == a->rank - 1 ? n : a->dim[i];
-  if (!one) {
-    int64_t of_b[MOST_AXES];
-    for (int i = 0; i < a->rank; i++) of_b[i] = i == a->rank - 2 ? k : i == a->rank - 1 ? n : a->dim[i];
-    b = expand(b, a->rank, of_b, "matmul");
+  int64_t dim[MOST_AXES], of_b[MOST_AXES];
+  for (int i = 0; i < a->rank; i++) {
+    dim[i] = i == a->rank - 1 ? n : a->dim[i];
+    of_b[i] = i < a->rank - 2 ? a->dim[i] : b->dim[b->rank - a->rank + i];
   }
+  if (!one) b = expand(b, a->rank, of_b, "matmul");
   tensor y = tape_new(a->rank, dim);
-  const int64_t stacks = one ? 1 : y->count / (m * n), rows = one ? y->count / n : m;
-  const int64_t parts[] = {rows, k, n, stacks, one};
-  y->places = tape_memory(5, sizeof *y->places);
-  memcpy(y->places, parts, sizeof parts);
-  for (int64_t s = 0; s < stacks; s++)
-    multiply(y->values + s * rows * n, (struct matrix){a->values + s * rows * k, k, 1},
-             (struct matrix){b->values + (one ? 0 : s * k * n), n, 1}, rows, k, n);
+  const int64_t stacks = one ? 1 : extent(a, 0, a->rank - 2), rows = one ? extent(a, 0, a->rank - 1) : m;
+  const struct shape shape = {rows, k, n, stacks, turned};
+  y->places = tape_memory(sizeof shape / sizeof *y->places, sizeof *y->places);
+  memcpy(y->places, &shape, sizeof shape);
+  multiply_or_refuse(y->values, as_is(a->values, rows, k), turned ? exchanged(b->values, n, k) : as_is(b->values, k, n),
+                     rows, k, n, stacks);
   return tape_end(y, product_backward, of_terms(k), a, b, NULL);
 }
 
+tensor matmul(tensor a, tensor b) {
+  return product(a, b, false);
+}
+
 tensor matmul_transposed(tensor a, tensor b) {
-  return matmul(a, transpose(b, -1, -2));
+  return product(a, b, true);
 }
 
 /* ---- einsum ---- */

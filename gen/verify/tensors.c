@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "gen/verify/multiply.h"
 #include "gen/verify/ranges.h"
 
 static const double unit = 0x1p-24;
@@ -171,17 +172,16 @@ static bool factored(const struct stepping *s, struct stepped *stepped) {
 
 /* ---- Muon: torch.optim.Muon, its matrices in float32 ---- */
 
-/* y [rows][columns] = a b with a [rows][inner], b [inner][columns], each number with noise as of a float32 sum. */
-static void product(double *y, const double *a, const double *b, int64_t rows, int64_t inner, int64_t columns,
+/* y [rows][columns] = a b with a [rows][inner], b [inner][columns], each number with noise as of a float32 sum. False:
+ * there is no memory. */
+static bool product(double *y, const double *a, const double *b, int64_t rows, int64_t inner, int64_t columns,
                     double noise) {
   const double by = noise * (1 + sqrt((double)inner / 8));
-#pragma omp parallel for schedule(static) if (rows * inner * columns > 100000)
-  for (int64_t r = 0; r < rows; r++) {
-    for (int64_t c = 0; c < columns; c++) y[r * columns + c] = 0;
-    for (int64_t k = 0; k < inner; k++)
-      for (int64_t c = 0; c < columns; c++) y[r * columns + c] += a[r * inner + k] * b[k * columns + c];
-  }
+  for (int64_t i = 0; i < rows * columns; i++) y[i] = 0;
+  const struct matrices_at left = {a, 0, inner, 1}, right = {b, 0, columns, 1};
+  if (!multiply(y, left, right, rows, inner, columns, 1)) return false;
   tape_move(y, rows * columns, by);
+  return true;
 }
 
 /* A matrix with its rows and columns exchanged. */
@@ -190,23 +190,25 @@ static void exchange(double *to, const double *from, int64_t rows, int64_t colum
     for (int64_t c = 0; c < columns; c++) to[c * rows + r] = from[r * columns + c];
 }
 
-/* Newton and Schulz's iteration of x [rows][columns], rows <= columns; work: [2][rows][rows] and [3][rows][columns]. */
-static void iterate(const struct job *job, double *x, int64_t rows, int64_t columns, double *work, double noise) {
+/* Newton and Schulz's iteration of x [rows][columns], rows <= columns; work: [2][rows][rows] and [3][rows][columns].
+ * False: there is no memory. */
+static bool iterate(const struct job *job, double *x, int64_t rows, int64_t columns, double *work, double noise) {
   const double a = job->optimizer.ns_coefficients[0], b = job->optimizer.ns_coefficients[1];
   double *square = work, *power = work + rows * rows, *turned = power + rows * rows, *next = turned + rows * columns;
   for (int64_t round = 0; round < job->optimizer.ns_steps; round++) {
     exchange(turned, x, rows, columns);
-    product(square, x, turned, rows, columns, rows, noise);
-    product(power, square, square, rows, rows, rows, noise);
+    if (!product(square, x, turned, rows, columns, rows, noise)) return false;
+    if (!product(power, square, square, rows, rows, rows, noise)) return false;
     for (int64_t i = 0; i < rows * rows; i++) power[i] = b * square[i] + job->optimizer.ns_coefficients[2] * power[i];
-    product(next, power, x, rows, rows, columns, noise);
+    if (!product(next, power, x, rows, rows, columns, noise)) return false;
     for (int64_t i = 0; i < rows * columns; i++) x[i] = a * x[i] + next[i];
     tape_move(x, rows * columns, noise);
   }
+  return true;
 }
 
-/* What a matrix is stepped by, from its gradient, whose elements are moved by up to `by`. */
-static void orthogonalize(const struct stepping *s, double by, double noise, double *x, double *work) {
+/* What a matrix is stepped by, from its gradient, whose elements are moved by up to `by`. False: there is no memory. */
+static bool orthogonalize(const struct stepping *s, double by, double noise, double *x, double *work) {
   const int64_t R = s->dim[0], C = s->dim[1], least = R < C ? R : C, most = R < C ? C : R;
   const struct job *job = s->numbers->job;
   const double momentum = s->numbers->of.momentum;
@@ -220,13 +222,14 @@ static void orthogonalize(const struct stepping *s, double by, double noise, dou
   for (int64_t i = 0; i < s->count; i++) matrix[i] *= scale;
   if (R > C) {
     exchange(x, matrix, R, C);
-    iterate(job, x, C, R, work, noise);
+    if (!iterate(job, x, C, R, work, noise)) return false;
     exchange(matrix, x, C, R);
     for (int64_t i = 0; i < s->count; i++) x[i] = matrix[i];
   } else {
     for (int64_t i = 0; i < s->count; i++) x[i] = matrix[i];
-    iterate(job, x, R, C, work, noise);
+    if (!iterate(job, x, R, C, work, noise)) return false;
   }
+  return true;
 }
 
 static double muon_rate(const struct stepping *s) {
@@ -250,9 +253,9 @@ static bool muon(const struct stepping *s, struct stepped *stepped) {
   double *x = malloc((size_t)(5 * s->count + 2 * least * least + 1) * sizeof *x), *noisy = x + s->count;
   double *work = noisy + s->count, far = 0, momentum = s->numbers->of.momentum;
   if (x == NULL) return false;
-  orthogonalize(s, 0, 0, x, work);
-  for (int k = 0; k < READINGS; k++) {
-    orthogonalize(s, s->bound, 4 * unit, noisy, work);
+  bool good = orthogonalize(s, 0, 0, x, work);
+  for (int k = 0; k < READINGS && good; k++) {
+    good = orthogonalize(s, s->bound, 4 * unit, noisy, work);
     for (int64_t i = 0; i < s->count; i++) far = fmax(far, fabs(noisy[i] - x[i]));
   }
   far *= MARGIN;
@@ -264,7 +267,7 @@ static bool muon(const struct stepping *s, struct stepped *stepped) {
   const double rate = muon_rate(s);
   go(s, stepped, 1 - s->numbers->rate * s->numbers->of.weight_decay, (struct range){rate, rate, rate});
   free(x);
-  return true;
+  return good;
 }
 
 tensor_rule *tensor_rule_of(const struct step_numbers *numbers) {

@@ -8,6 +8,7 @@ In a run: two of the six shapes of each function; with --all, as in `ninja soak`
 import argparse
 import array
 import json
+import math
 import os
 import pathlib
 import random
@@ -20,6 +21,21 @@ import test_against_torch as against
 
 FOLDER = pathlib.Path("build/tests/verify")
 DRAWN = {"dropout"}  # which the second reading refuses
+
+
+# Products of several blocks of rows, columns and terms, of which the last ones are not whole (gen/verify/multiply.c).
+PRODUCTS = [("matmul", (2, 67, 259), (259, 263)), ("matmul_transposed", (2, 3, 270), (2, 261, 270)), ("matmul", (2, 139, 5), (2, 5, 9))]
+
+
+def products(seed):
+    """The same as --print has of a function."""
+    draw = random.Random(seed)
+    def tensor(shape):
+        return {"shape": list(shape), "elements": [draw.uniform(-1, 1) for _ in range(math.prod(shape))]}
+    for function, a, b in PRODUCTS:
+        shape = (*a[:-1], b[-2] if function == "matmul_transposed" else b[-1])
+        yield {"function": function, "arguments": ["a", "b"], "y": {"shape": list(shape)},
+               "tensors": {"a": tensor(a), "b": tensor(b), "weights": tensor(shape)}}
 
 
 def call(case, k):
@@ -83,6 +99,7 @@ def main():
     run = subprocess.run([options.program, "--print", str(options.seed)], capture_output=True, text=True, check=True)
     cases = [json.loads(line) for line in run.stdout.splitlines()]
     cases = cases if options.all else [case for i, case in enumerate(cases) if i % 3 == 0]
+    cases += products(options.seed)
     for case in cases:
         case["tensors"]["weights"] = case["tensors"].pop("weights")
     build(cases, FOLDER / "calls")
