@@ -21,7 +21,9 @@ static void broadcast(tensor *a, tensor *b, const char *function) {
 }
 
 static void add_to(double *to, const double *from, int64_t count, double factor) {
-  for (int64_t i = 0; to != NULL && i < count; i++) to[i] += factor * from[i];
+  if (to == NULL) return;
+#pragma omp parallel for schedule(static) if (count > MANY)
+  for (int64_t i = 0; i < count; i++) to[i] += factor * from[i];
 }
 
 static void add_backward(tensor y) {
@@ -33,6 +35,7 @@ tensor add(tensor a, tensor b) {
   broadcast(&a, &b, "add");
   tensor y = tape_like(a);
   y->whole = a->whole && b->whole;
+#pragma omp parallel for schedule(static) if (y->count > MANY)
   for (int64_t i = 0; i < y->count; i++) y->values[i] = a->values[i] + b->values[i];
   return tape_end(y, add_backward, 1, a, b, NULL);
 }
@@ -48,6 +51,7 @@ tensor mul(tensor a, tensor b) {
   broadcast(&a, &b, "mul");
   tensor y = tape_like(a);
   y->whole = a->whole && b->whole;
+#pragma omp parallel for schedule(static) if (y->count > MANY)
   for (int64_t i = 0; i < y->count; i++) y->values[i] = a->values[i] * b->values[i];
   return tape_end(y, mul_backward, 1, a, b, NULL);
 }
@@ -62,6 +66,7 @@ static void divide_backward(tensor y) {
 tensor divide(tensor a, tensor b) {
   broadcast(&a, &b, "divide");
   tensor y = tape_like(a);
+#pragma omp parallel for schedule(static) if (y->count > MANY)
   for (int64_t i = 0; i < y->count; i++) y->values[i] = a->values[i] / b->values[i];
   return tape_end(y, divide_backward, 1, a, b, NULL);
 }

@@ -49,7 +49,9 @@ static bool evaluate(struct once *once) {
 
 bool measure_parameters(struct measuring *how, const struct micro_batch *batch) {
   struct once once = {.how = how, .batch = batch};
-  return evaluate(&once);
+  const bool good = evaluate(&once);
+  tape_release();
+  return good;
 }
 
 /* ---- A step ---- */
@@ -204,6 +206,7 @@ bool measure_step(struct measuring *how, const struct micro_batch *batches, int 
   }
   for (int i = 0; i < measured->count; i++) free(before[i]);
   free(before);
+  tape_release();
   return good;
 }
 

@@ -72,6 +72,7 @@ tensor cumsum(tensor x, int axis) {
 static void softmax_backward(tensor y) {
   double *dx = tape_gradient(y->of[0]);
   const int64_t columns = columns_of(y), rows = rows_of(y);
+#pragma omp parallel for schedule(static) if (y->count > MANY)
   for (int64_t r = 0; r < rows; r++) {
     const double *p = y->values + r * columns, *dy = y->gradient + r * columns;
     double dot = 0;
@@ -92,6 +93,7 @@ static void log_of_row(const double *x, int64_t columns, double *highest, double
 tensor softmax(tensor x) {
   const int64_t columns = columns_of(x), rows = rows_of(x);
   tensor y = tape_like(x);
+#pragma omp parallel for schedule(static) if (y->count > MANY)
   for (int64_t r = 0; r < rows; r++) {
     double highest, rest;
     log_of_row(x->values + r * columns, columns, &highest, &rest);
@@ -103,6 +105,7 @@ tensor softmax(tensor x) {
 static void log_softmax_backward(tensor y) {
   double *dx = tape_gradient(y->of[0]);
   const int64_t columns = columns_of(y), rows = rows_of(y);
+#pragma omp parallel for schedule(static) if (y->count > MANY)
   for (int64_t r = 0; r < rows; r++) {
     const double *l = y->values + r * columns, *dy = y->gradient + r * columns;
     double total = 0;
@@ -114,6 +117,7 @@ static void log_softmax_backward(tensor y) {
 tensor log_softmax(tensor x) {
   const int64_t columns = columns_of(x), rows = rows_of(x);
   tensor y = tape_like(x);
+#pragma omp parallel for schedule(static) if (y->count > MANY)
   for (int64_t r = 0; r < rows; r++) {
     double highest, rest;
     log_of_row(x->values + r * columns, columns, &highest, &rest);

@@ -40,14 +40,33 @@ bool reading_run(struct reading *reading, void (*run)(void *context), void *cont
 /* A piece of memory of the tape. */
 struct piece {
   struct piece *next;
+  size_t size;
   _Alignas(64) unsigned char bytes[];
 };
 
-static struct piece *pieces;
+/* What the tape has, and large pieces that a tape before it had: evaluations of a model want the same sizes again, and
+ * memory that is new to a process costs more than to compute what is put there. */
+static struct piece *pieces, *spare;
+
+enum { LARGE_PIECE = 1 << 16 };
+
+static struct piece *take_spare(size_t size) {
+  for (struct piece **at = &spare; *at != NULL; at = &(*at)->next) {
+    struct piece *piece = *at;
+    if (piece->size != size) continue;
+    *at = piece->next;
+    return piece;
+  }
+  return NULL;
+}
 
 void *tape_memory(int64_t count, int64_t size) {
-  struct piece *piece = calloc(1, sizeof *piece + (size_t)(count > 0 ? count : 1) * (size_t)size);
+  const size_t bytes = (size_t)(count > 0 ? count : 1) * (size_t)size;
+  struct piece *piece = bytes >= LARGE_PIECE ? take_spare(bytes) : NULL;
+  if (piece == NULL) piece = malloc(sizeof *piece + bytes);
   if (piece == NULL) tape_refuse("there is not enough memory for the second reading");
+  memset(piece->bytes, 0, bytes);
+  piece->size = bytes;
   piece->next = pieces;
   pieces = piece;
   return piece->bytes;
@@ -55,14 +74,28 @@ void *tape_memory(int64_t count, int64_t size) {
 
 void tape_clear(struct reading *reading) {
   while (pieces != NULL) {
-    struct piece *next = pieces->next;
-    free(pieces);
-    pieces = next;
+    struct piece *piece = pieces;
+    pieces = piece->next;
+    if (piece->size >= LARGE_PIECE) {
+      piece->next = spare;
+      spare = piece;
+    } else {
+      free(piece);
+    }
   }
   reading->tape = NULL;
 }
 
-tensor tape_new(int rank, const int64_t *dim) {
+void tape_release(void) {
+  while (spare != NULL) {
+    struct piece *next = spare->next;
+    free(spare);
+    spare = next;
+  }
+}
+
+/* One without values. */
+static tensor tensor_of(int rank, const int64_t *dim) {
   if (rank > MOST_AXES) tape_refuse("a tensor has more than %d axes", MOST_AXES);
   tensor y = tape_memory(1, sizeof *y);
   y->rank = rank;
@@ -71,9 +104,14 @@ tensor tape_new(int rank, const int64_t *dim) {
     y->dim[i] = dim[i];
     y->count *= dim[i];
   }
-  y->values = tape_memory(y->count, sizeof *y->values);
   y->next = reading_now->tape;
   reading_now->tape = y;
+  return y;
+}
+
+tensor tape_new(int rank, const int64_t *dim) {
+  tensor y = tensor_of(rank, dim);
+  y->values = tape_memory(y->count, sizeof *y->values);
   return y;
 }
 
@@ -81,20 +119,39 @@ tensor tape_like(tensor x) {
   return tape_new(x->rank, x->dim);
 }
 
+tensor tape_view(tensor x, int rank, const int64_t *dim) {
+  tensor y = tensor_of(rank, dim);
+  if (y->count != x->count) tape_refuse("reshape: the extents are not of as many elements");
+  y->whole = x->whole;
+  y->varies = x->varies;
+  y->values = x->values;
+  y->of[0] = x;
+  y->is_view = true;
+  return y;
+}
+
 /* ---- Noise and gradients ---- */
 
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
-double tape_draw(struct reading *reading) {
-  uint64_t z = reading->state += 0x9E3779B97F4A7C15u;
+/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the numbers of states that are GAMMA apart. */
+static const uint64_t gamma_of_states = 0x9E3779B97F4A7C15u;
+
+static double draw_of(uint64_t z) {
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
   z = (z ^ z >> 27) * 0x94D049BB133111EBu;
   z ^= z >> 31;
   return (double)(int64_t)z * 0x1p-63;
 }
 
+double tape_draw(struct reading *reading) {
+  return draw_of(reading->state += gamma_of_states);
+}
+
 void tape_move(double *values, int64_t count, double by) {
   if (by == 0) return;
-  for (int64_t i = 0; i < count; i++) values[i] *= 1 + by * tape_draw(reading_now);
+  const uint64_t first = reading_now->state;
+#pragma omp parallel for schedule(static) if (count > MANY)
+  for (int64_t i = 0; i < count; i++) values[i] *= 1 + by * draw_of(first + (uint64_t)(i + 1) * gamma_of_states);
+  reading_now->state = first + (uint64_t)count * gamma_of_states;
 }
 
 tensor tape_end(tensor y, void (*backward)(tensor y), double spread, tensor a, tensor b, tensor c) {
@@ -111,11 +168,13 @@ tensor tape_end(tensor y, void (*backward)(tensor y), double spread, tensor a, t
 
 double *tape_gradient(tensor x) {
   if (!x->varies) return NULL;
+  if (x->is_view) x->gradient = tape_gradient(x->of[0]);
   if (x->gradient == NULL) x->gradient = tape_memory(x->count, sizeof *x->gradient);
   return x->gradient;
 }
 
 static void keep_gradient(tensor x) {
+#pragma omp parallel for schedule(static) if (x->count > MANY)
   for (int64_t i = 0; i < x->count; i++) x->stored->gradient[i] += x->gradient[i];
 }
 
@@ -144,6 +203,7 @@ tensor pick(tensor x, int rank, const int64_t *dim, int64_t *places) {
   tensor y = tape_new(rank, dim);
   y->whole = x->whole;
   y->places = places;
+#pragma omp parallel for schedule(static) if (y->count > MANY)
   for (int64_t i = 0; i < y->count; i++) y->values[i] = places[i] >= 0 ? x->values[places[i]] : 0;
   return tape_end(y, pick_backward, 0, x, NULL, NULL);
 }
@@ -166,6 +226,7 @@ tensor drop(tensor x, int rank, const int64_t *dim, int64_t *places) {
 static void unary_backward(tensor y) {
   double *dx = tape_gradient(y->of[0]);
   const double *x = y->of[0]->values;
+#pragma omp parallel for schedule(static) if (y->count > MANY)
   for (int64_t i = 0; i < y->count; i++)
     dx[i] += y->gradient[i] * y->rule->slope(x[i], y->values[i], y->numbers[0], y->numbers[1]);
 }
@@ -183,6 +244,7 @@ tensor unary(tensor x, const struct unary *rule, double a, double b) {
   y->rule = rule;
   y->numbers[0] = a;
   y->numbers[1] = b;
+#pragma omp parallel for schedule(static) if (x->count > MANY)
   for (int64_t i = 0; i < x->count; i++) y->values[i] = rule->value(x->values[i], a, b);
   return tape_end(y, rule->slope != NULL ? unary_backward : NULL, 1, x, NULL, NULL);
 }

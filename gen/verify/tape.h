@@ -15,6 +15,9 @@
 
 enum { MOST_AXES = 8, MOST_OPERANDS = 3 };
 
+/* As many numbers are worth several threads. */
+enum { MANY = 1 << 14 };
+
 struct stored;
 struct unary;
 struct job;
@@ -26,6 +29,7 @@ struct reading_tensor {
   int64_t count;
   bool whole;       /* int32 */
   bool varies;      /* a parameter is below it, so that it has a gradient */
+  bool is_view;     /* its numbers and gradient are those of of[0], under other extents */
   double *values;   /* [count] */
   double *gradient; /* [count]; NULL until something flows back */
   tensor of[MOST_OPERANDS];
@@ -89,6 +93,9 @@ tensor tape_new(int rank, const int64_t *dim);
 /* The same of a tensor's extents. */
 tensor tape_like(tensor x);
 
+/* The numbers and the gradient of x, in their order, under other extents. */
+tensor tape_view(tensor x, int rank, const int64_t *dim);
+
 /* Ends the making of y from up to three operands: whether a gradient flows back follows from them. The values that were
  * computed are moved by the noise of the reading, `spread` times as far as one rounding is. Gives y. */
 tensor tape_end(tensor y, void (*backward)(tensor y), double spread, tensor a, tensor b, tensor c);
@@ -105,8 +112,11 @@ void tape_move(double *values, int64_t count, double by);
 /* Adds to all parameters the gradient of a scalar, times `factor`. */
 void tape_backward(tensor loss, double factor);
 
-/* Frees the tape. */
+/* Frees the tape. Large pieces of it are kept for the next one. */
 void tape_clear(struct reading *reading);
+
+/* Frees what tape_clear kept. */
+void tape_release(void);
 
 /* ---- Primitives ---- */
 
