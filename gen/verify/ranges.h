@@ -20,6 +20,8 @@ struct stepping {
   int n_states;
   struct rule_state states[MOST_STATES];
   const double *before[MOST_STATES]; /* by the states' counts; NULL: all 0 */
+  /* What the program made of them: the ends of a range that has it already are not searched. NULL: they all are. */
+  const double *after, *states_after[MOST_STATES];
 };
 
 /* What it can be afterwards: ranges [count] of the weights, and of each state as many as that has. Rounding of the step
@@ -31,9 +33,14 @@ struct stepped {
 /* Computes the ranges; the arrays are the caller's. False: there is no memory. */
 bool ranges_of_step(const struct stepping *stepping, struct stepped *stepped);
 
-/* The ranges of one element by the rule alone, whose gradient is g, with the states that it begins with. */
-void range_of_element(const struct stepping *stepping, struct element before, double g, struct range *weight,
-                      struct range states[MOST_STATES]);
+/* The ranges of one element by the rule alone, whose gradient is g, with the states that it begins with. `after`: what
+ * the program made of it; NULL: that is not known. */
+void range_of_element(const struct stepping *stepping, struct element before, double g, const struct element *after,
+                      struct range *weight, struct range states[MOST_STATES]);
+
+/* How far float32's roundings of a step may move a weight, and a state, out of its range. */
+double weight_rounding(double before, struct range weight);
+double state_rounding(double before, struct range state);
 
 /* Whether the rule of the parameter looks at more than one element; then the tensor's function computes the ranges. */
 typedef bool tensor_rule(const struct stepping *stepping, struct stepped *stepped);

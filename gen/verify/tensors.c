@@ -60,7 +60,7 @@ static struct range step_elements(const struct stepping *s, struct stepped *step
     struct element before = {.weight = s->weights[i]};
     struct range states[MOST_STATES];
     for (int k = 0; k < s->n_states; k++) before.states[k] = state_at(s, k, i);
-    range_of_element(s, before, s->gradient[i], &stepped->weights[i], states);
+    range_of_element(s, before, s->gradient[i], NULL, &stepped->weights[i], states);
     for (int k = 0; k < s->n_states; k++) stepped->states[k][i] = states[k];
     sum = range_plus(sum, range_square(stepped->weights[i]));
   }

@@ -44,14 +44,13 @@ static void near(struct verification *verify, enum subject subject, double expec
 
 /* ---- A parameter ---- */
 
-/* A parameter through a step: the arrays of the trainer after it. */
+/* A parameter through a step. */
 struct passage {
   struct verification *verify;
   const struct stored *stored;
   struct step_numbers numbers;
   struct stepping stepping;
   struct stepped stepped;
-  const double *after, *states_after[MOST_STATES];
 };
 
 static void widen(struct range *range, double by) {
@@ -60,10 +59,9 @@ static void widen(struct range *range, double by) {
 }
 
 static void compare_weight(const struct passage *p, int64_t first, int64_t i) {
-  const double before = p->stepping.weights[i], unit = step_unit;
   struct range *weight = &p->stepped.weights[i];
-  widen(weight, unit * (fabs(before) + fabs(weight->middle) + 2 * fabs(weight->middle - before)) + 1e-36);
-  verify_number(p->verify, SUBJECT_WEIGHTS, weight->low, weight->high, weight->middle, p->after[first + i],
+  widen(weight, weight_rounding(p->stepping.weights[i], *weight));
+  verify_number(p->verify, SUBJECT_WEIGHTS, weight->low, weight->high, weight->middle, p->stepping.after[i],
                 "step %lld: %s[%lld]", (long long)p->numbers.at, p->stored->name, (long long)(first + i));
 }
 
@@ -73,11 +71,11 @@ static bool is_weight(const struct passage *p, int s) {
 }
 
 static void compare_state(const struct passage *p, int s, int64_t first, int64_t i) {
-  const double old = p->stepping.before[s] != NULL ? p->stepping.before[s][i] : 0, unit = step_unit;
+  const double old = p->stepping.before[s] != NULL ? p->stepping.before[s][i] : 0;
   struct range *state = &p->stepped.states[s][i];
   const double moved = is_weight(p, s) ? 2 * fabs(state->middle - old) : 0;
-  widen(state, unit * (fabs(old) + fabs(state->low) + fabs(state->high) + moved) + 1e-36);
-  verify_number(p->verify, SUBJECT_STATES, state->low, state->high, state->middle, p->states_after[s][first + i],
+  widen(state, state_rounding(old, *state) + step_unit * moved);
+  verify_number(p->verify, SUBJECT_STATES, state->low, state->high, state->middle, p->stepping.states_after[s][i],
                 "step %lld: %s of %s[%lld]", (long long)p->numbers.at, p->stepping.states[s].name, p->stored->name,
                 (long long)(first + i));
 }
@@ -119,7 +117,9 @@ static bool compare_slices(struct passage *p) {
     s->count = first + each < whole.count ? each : whole.count - first;
     s->weights = whole.weights + first;
     s->gradient = whole.gradient + first;
+    s->after = whole.after + first;
     for (int k = 0; k < whole.n_states; k++) {
+      s->states_after[k] = whole.states_after[k] + first;
       s->states[k].count = s->count;
       s->before[k] = whole.before[k] != NULL ? whole.before[k] + first : NULL;
     }
@@ -134,13 +134,13 @@ static bool compare_moved(struct passage *p, const struct measured_tensor *tenso
   struct verification *verify = p->verify;
   const struct stored *stored = p->stored;
   struct stepping *s = &p->stepping;
-  *s = (struct stepping){.numbers = &p->numbers, .rank = stored->rank, .count = stored->count};
+  *s = (struct stepping){.numbers = &p->numbers, .rank = stored->rank, .count = stored->count, .after = s->after};
   memcpy(s->dim, stored->dim, sizeof s->dim);
   s->weights = stored->values;
   s->gradient = tensor->gradient;
   s->bound = measured_bound(&verify->measuring, tensor);
   s->n_states = rule_states(&p->numbers, stored->rank, stored->dim, s->states);
-  if (!read_states(p, now, p->states_after) || (old != NULL && !read_states(p, old, s->before))) return false;
+  if (!read_states(p, now, s->states_after) || (old != NULL && !read_states(p, old, s->before))) return false;
   if (old == NULL && p->numbers.rule == OPTIMIZER_SCHEDULE_FREE_ADAMW) s->before[0] = stored->values;
   return compare_slices(p);
 }
@@ -189,7 +189,7 @@ static bool compare_tensor(struct verification *verify, const struct measured_te
                 "step %lld: %s, with %lld elements, in its checkpoint", (long long)at, stored->name,
                 (long long)stored->count);
   if (after == NULL) return true;
-  struct passage p = {.verify = verify, .stored = stored, .after = after};
+  struct passage p = {.verify = verify, .stored = stored, .stepping.after = after};
   p.numbers = rule_numbers(verify->job, stored->name, stored->rank, at);
   const bool moved = !frozen && tensor->gradient != NULL;
   if (!moved) compare_kept(verify, tensor, after, at);
