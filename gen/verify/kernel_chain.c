@@ -86,9 +86,11 @@ static double apply(const struct named_operation *operation, double a, double b)
 
 /* ---- A chain ---- */
 
-enum { MOST_OPERATIONS = 6, SAMPLES = 16, MOST_VALUES = MOST_ARRAYS + MOST_OPERATIONS, MOST_TRIES = 4000000 };
+enum { MOST_OPERATIONS = 6, SAMPLES = 16, MOST_TRIES = 4000000 };
 
-/* Values: the arrays of the function by their numbers, then the results of the operations. */
+/* Values: the arrays of the function by their numbers, then the results of the operations, then 1. */
+enum { VALUE_ONE = MOST_ARRAYS + MOST_OPERATIONS, MOST_VALUES };
+
 struct chain {
   int n_operations;
   struct link {
@@ -140,6 +142,7 @@ struct search {
   const float *results[MOST_ARRAYS]; /* of the function, of written arrays */
   int64_t elements[SAMPLES];
   int64_t tries;
+  bool with_one; /* operands may be the constant 1, as of 1 / x */
 };
 
 static bool matches(const struct search *s, const double *values, const float *results) {
@@ -183,6 +186,7 @@ static bool try_link(struct search *s, int j, int a, int b, double constant) {
 }
 
 static bool is_operand(const struct search *s, int at, int j) {
+  if (at == VALUE_ONE) return s->with_one;
   if (at < MOST_ARRAYS) return at < s->c->kernel->n_arrays && !s->c->kernel->arrays[at].written;
   return at < MOST_ARRAYS + j;
 }
@@ -190,14 +194,14 @@ static bool is_operand(const struct search *s, int at, int j) {
 static bool search_from(struct search *s, int j) {
   const struct named_operation *operation = s->operations[j];
   if (j == s->chain->n_operations) return is_whole(s);
-  for (int a = 0; a < MOST_ARRAYS + j; a++) {
+  for (int a = 0; a < MOST_VALUES; a++) {
     if (!is_operand(s, a, j)) continue;
     if (s->tries++ > MOST_TRIES) return false;
     if (operation->form == BY_CONSTANT)
       for (int k = 0; k < s->c->n_constants; k++)
         if (try_link(s, j, a, a, s->c->constants[k])) return true;
     if (operation->form == SINGLE && try_link(s, j, a, a, 0)) return true;
-    for (int b = operation->commutes ? a : 0; b < MOST_ARRAYS + j && has_two(operation); b++)
+    for (int b = operation->commutes ? a : 0; b < MOST_VALUES && has_two(operation); b++)
       if (is_operand(s, b, j) && try_link(s, j, a, b, 0)) return true;
   }
   return false;
@@ -230,6 +234,7 @@ static int inner_of(const struct kernel_case *c, int64_t own, int64_t count, int
 static bool search_at(struct search *s, int64_t count) {
   const struct kernel *kernel = s->c->kernel;
   for (int k = 0; k < SAMPLES; k++) s->elements[k] = (int64_t)k * 7919 % count;
+  for (int k = 0; k < SAMPLES; k++) s->values[VALUE_ONE][k] = 1;
   for (int i = 0; i < kernel->n_arrays; i++) {
     const float *numbers = s->c->first->before[i];
     s->results[i] = s->c->first->after[i];
@@ -260,7 +265,11 @@ static bool search(const struct kernel_case *c, struct chain *chain, int64_t cou
   struct search s = {.c = c, .chain = chain};
   kernel_stem(c->kernel->name, stem, dims);
   chain->n_operations = operations_of(stem, s.operations);
-  if (search_places(&s, count, 0)) return true;
+  for (int k = 0; k < 2; k++) {
+    s.with_one = k > 0;
+    s.tries = 0;
+    if (search_places(&s, count, 0)) return true;
+  }
   for (int j = 0; j < chain->n_operations; j++) chain->links[j] = (struct link){s.operations[j], 0, 0, 1};
   for (int i = 0; i < c->kernel->n_arrays; i++) chain->inner[i] = 1;
   return false;
@@ -271,6 +280,10 @@ static bool search(const struct kernel_case *c, struct chain *chain, int64_t cou
 static void write_value(char *text, size_t size, const struct kernel_case *c, const struct chain *chain, int at) {
   if (at < MOST_ARRAYS) {
     snprintf(text, size, "%s", c->kernel->arrays[at].name);
+    return;
+  }
+  if (at == VALUE_ONE) {
+    snprintf(text, size, "1");
     return;
   }
   const struct link *link = &chain->links[at - MOST_ARRAYS];
@@ -319,6 +332,13 @@ static void guess(const struct kernel_case *c, struct chain *chain) {
     chain->result[i] = kernel->arrays[i].written ? chain->n_operations - 1 : -1;
 }
 
+/* Whether a constant is a part of it: one that the reading does not have may be right, too. */
+static bool has_constant(const struct chain *chain) {
+  for (int j = 0; j < chain->n_operations; j++)
+    if (chain->links[j].operation->form == BY_CONSTANT) return true;
+  return false;
+}
+
 /* Of results that are parts of their arrays, these have more. */
 static int64_t elements_of_name(const struct kernel_case *c) {
   int64_t count = 1;
@@ -339,9 +359,10 @@ bool kernel_chain(struct kernel_case *c, int variant) {
     write_formula(c, c->chain);
   }
   c->fits = true;
-  c->is_open = !c->chain->found && (!kernel->is_aligned || elements_of_name(c) != count);
+  c->is_open = !c->chain->found && (!kernel->is_aligned || elements_of_name(c) != count || has_constant(c->chain));
   for (int64_t i = 0; i < count; i++) {
     double values[MOST_VALUES];
+    values[VALUE_ONE] = 1;
     for (int k = 0; k < kernel->n_arrays; k++)
       if (!kernel->arrays[k].written) values[k] = c->in[k][element_of(kernel, c->chain, k, i, count)];
     for (int j = 0; j < c->chain->n_operations; j++) {

@@ -304,4 +304,14 @@ OF_FUNCTIONS = [
     ("answers that depend on the past", GPT, "static void add_2x8x8_2(float y[static 16 * 8], const float x0[static 16 * 8], const float x1[static 16 * 8]) {\n",
      "static void add_2x8x8_2(float y[static 16 * 8], const float x0[static 16 * 8], const float x1[static 16 * 8]) {\n"
      "  static int calls;\n  if (calls++ % 2) return;\n", "add_2x8x8_2"),
+    ("sign of an update", MLP, "keep - rate * m", "keep + rate * m", "update"),
+    ("weight decay of a group", MLP, "{32, 16, 0.0}", "{32, 16, 0.1}", "update"),
+    ("second average", SCALED, "0.999f * moment_2[i] + 0.001f", "0.998f * moment_2[i] + 0.002f", "update"),
+    ("clipping", CLIPPED, "const float g = gradients[i] * factor;", "const float g = gradients[i];", "update"),
+    ("parameter left out", GPT, "i < 2144", "i < 1900", "update"),
+    ("length of a step", LAMB, "own += weights[i] * weights[i]", "own += 1.01 * weights[i] * weights[i]", "update"),
+    ("mean over columns", ADAFACTOR, "sums[c] / (double)rows", "sums[c] / (double)(rows + 1)", "update"),
+    ("ends of schedule-free steps", FREE, "moment_1[i] -= rate * d", "moment_1[i] -= 1.01f * rate * d", "update"),
+    ("iteration", MUON, "round < 3", "round < 4", "update"),
+    ("update that depends on the step", CURVE, "  const double correction_1 =", "  if (at == 19) lr *= 1.1;\n  const double correction_1 =", "update"),
 ]

@@ -1,6 +1,6 @@
 """`accel-gen verify` on trainers whose arithmetic was edited: each differs. Unedited ones do not.
 
-usage: test_sabotage.py [--all] [KIND...]
+usage: test_sabotage.py [--all] [KIND...]    "functions": those of functions by themselves
 In a run: some of the unedited trainers and of the edits, which SEED says; with --all, as in `ninja soak`, all of them.
 --table: a line for each edit with what differed.
 """
@@ -144,7 +144,7 @@ def main(arguments):
         for i, name in enumerate(JOBS):
             if name in OTHERS and not is_in_turn(i, 7):
                 continue
-            both = name in (MLP, GPT)
+            both = name in (MLP, SCALED, GPT)
             run = bench.verify(name, bench.job(name)[1], *(["--functions"] if both else []))
             good = run.returncode == 0 and not subjects(run, "differs")
             good = good and not (both and (subjects(run, "cannot tell") or not subjects_after(run, "agrees")))
@@ -164,7 +164,7 @@ def main(arguments):
             for kind, edits in KINDS.items():
                 print(f"# {kind} | {len(edits)} | {caught[kind]}")
         for i, edit in enumerate(OF_FUNCTIONS):
-            if names or not is_in_turn(i, 4):
+            if "functions" not in names if names else not is_in_turn(i, 9):
                 continue
             wrong = check_function(bench, edit)
             print(f"not ok {edit[0]} in {edit[4]}: {wrong}" if wrong else f"ok {edit[0]} in {edit[4]}")

@@ -36,6 +36,7 @@ enum subject {
   SUBJECT_AVERAGES,
   SUBJECT_BUFFERS,
   SUBJECT_LEFT,
+  SUBJECT_UPDATE, /* by itself */
   SUBJECTS
 };
 
@@ -95,10 +96,14 @@ bool verify_build(struct verification *verify);
 /* Writes a file of the folder. */
 bool verify_put(struct verification *verify, const char *name, const char *text);
 
-/* Runs a program of the folder with an argument, in `folder`, without network where the system allows that; *status is
- * waitpid's. */
-bool verify_isolated(struct verification *verify, const char *folder, const char *name, const char *argument,
+/* Runs a program of the folder with arguments, words divided by blanks, in `folder`, without network where the system
+ * allows that; *status is waitpid's. */
+bool verify_isolated(struct verification *verify, const char *folder, const char *name, const char *arguments,
                      int *status);
+
+/* Makes a folder of that name for a run from step `first` for so many steps, whose start is what the reading's
+ * parameters are. NULL: it cannot. */
+const char *verify_prepare(struct verification *verify, const char *name, int64_t first, int64_t steps);
 
 /* Runs it from step `first` for so many steps, in a folder of its own: *folder. Its start is what the reading's
  * parameters are. */
@@ -115,6 +120,21 @@ double *verify_tensor(struct verification *verify, const char *file, const char 
 /* Compiles the file probed.c of the folder as the program `probe`. */
 bool verify_build_probe(struct verification *verify);
 
+/* How the program's update is called. */
+struct update_probe {
+  const char *text; /* of the probe: verify_run_update(argc, argv) */
+  bool scaled;      /* it takes a factor of the gradient */
+  const char *why;  /* it cannot be called; NULL: it can */
+};
+
+struct update_probe verify_update_probe(struct verification *verify, const struct tree *tree);
+
+/* Runs the update by the probe, and compares what it makes of numbers of its own with the optimizer's formula. */
+bool verify_update(struct verification *verify, const struct update_probe *probe);
+
+/* Adds what was found of a function. */
+void verify_note_function(struct verification *verify, const char *name, struct kernel_finding found);
+
 /* Calls each of the program's functions over arrays alone, and compares what it gives with formulas. */
 bool verify_functions(struct verification *verify);
 
@@ -122,6 +142,10 @@ bool verify_functions(struct verification *verify);
 
 /* Compares the steps of a run, each from the checkpoint before it. */
 bool verify_compare(struct verification *verify, const char *folder, const struct recording *recording);
+
+/* Compares the weights and states after step `at` with those before it, by gradients that the checkpoint before has,
+ * and that the step takes `factor` times. False: one of them is not there. */
+bool verify_compare_update(struct verification *verify, const char *folder, int64_t at, double factor);
 
 /* Notes a number that should be within [low, high]; where is "step 0, h.0.ln_1.weight[3]". */
 void verify_number(struct verification *verify, enum subject subject, double low, double high, double expected,

@@ -47,6 +47,7 @@ static void near(struct verification *verify, enum subject subject, double expec
 /* A parameter through a step. */
 struct passage {
   struct verification *verify;
+  enum subject of_weights, of_states;
   const struct stored *stored;
   struct step_numbers numbers;
   struct stepping stepping;
@@ -61,7 +62,7 @@ static void widen(struct range *range, double by) {
 static void compare_weight(const struct passage *p, int64_t first, int64_t i) {
   struct range *weight = &p->stepped.weights[i];
   widen(weight, weight_rounding(p->stepping.weights[i], *weight));
-  verify_number(p->verify, SUBJECT_WEIGHTS, weight->low, weight->high, weight->middle, p->stepping.after[i],
+  verify_number(p->verify, p->of_weights, weight->low, weight->high, weight->middle, p->stepping.after[i],
                 "step %lld: %s[%lld]", (long long)p->numbers.at, p->stored->name, (long long)(first + i));
 }
 
@@ -75,7 +76,7 @@ static void compare_state(const struct passage *p, int s, int64_t first, int64_t
   struct range *state = &p->stepped.states[s][i];
   const double moved = is_weight(p, s) ? 2 * fabs(state->middle - old) : 0;
   widen(state, state_rounding(old, *state) + step_unit * moved);
-  verify_number(p->verify, SUBJECT_STATES, state->low, state->high, state->middle, p->stepping.states_after[s][i],
+  verify_number(p->verify, p->of_states, state->low, state->high, state->middle, p->stepping.states_after[s][i],
                 "step %lld: %s of %s[%lld]", (long long)p->numbers.at, p->stepping.states[s].name, p->stored->name,
                 (long long)(first + i));
 }
@@ -129,19 +130,23 @@ static bool compare_slices(struct passage *p) {
   return true;
 }
 
-/* Compares a parameter that the step moves; `old` NULL: no checkpoint is before it. */
-static bool compare_moved(struct passage *p, const struct measured_tensor *tensor, const char *old, const char *now) {
-  struct verification *verify = p->verify;
+/* Compares a parameter that the step moves, by a gradient that is known up to the bound; `old` NULL: no checkpoint is
+ * before it. */
+static bool compare_moved(struct passage *p, const double *weights, const double *gradient, double bound,
+                          const char *old, const char *now) {
   const struct stored *stored = p->stored;
   struct stepping *s = &p->stepping;
-  *s = (struct stepping){.numbers = &p->numbers, .rank = stored->rank, .count = stored->count, .after = s->after};
+  *s = (struct stepping){.numbers = &p->numbers,
+                         .rank = stored->rank,
+                         .count = stored->count,
+                         .weights = weights,
+                         .gradient = gradient,
+                         .bound = bound,
+                         .after = s->after};
   memcpy(s->dim, stored->dim, sizeof s->dim);
-  s->weights = stored->values;
-  s->gradient = tensor->gradient;
-  s->bound = measured_bound(&verify->measuring, tensor);
   s->n_states = rule_states(&p->numbers, stored->rank, stored->dim, s->states);
   if (!read_states(p, now, s->states_after) || (old != NULL && !read_states(p, old, s->before))) return false;
-  if (old == NULL && p->numbers.rule == OPTIMIZER_SCHEDULE_FREE_ADAMW) s->before[0] = stored->values;
+  if (old == NULL && p->numbers.rule == OPTIMIZER_SCHEDULE_FREE_ADAMW) s->before[0] = weights;
   return compare_slices(p);
 }
 
@@ -189,11 +194,17 @@ static bool compare_tensor(struct verification *verify, const struct measured_te
                 "step %lld: %s, with %lld elements, in its checkpoint", (long long)at, stored->name,
                 (long long)stored->count);
   if (after == NULL) return true;
-  struct passage p = {.verify = verify, .stored = stored, .stepping.after = after};
+  struct passage p = {.verify = verify,
+                      .of_weights = SUBJECT_WEIGHTS,
+                      .of_states = SUBJECT_STATES,
+                      .stored = stored,
+                      .stepping.after = after};
   p.numbers = rule_numbers(verify->job, stored->name, stored->rank, at);
   const bool moved = !frozen && tensor->gradient != NULL;
   if (!moved) compare_kept(verify, tensor, after, at);
-  if (moved && !compare_moved(&p, tensor, first ? NULL : old, now)) return false;
+  if (moved && !compare_moved(&p, stored->values, tensor->gradient, measured_bound(&verify->measuring, tensor),
+                              first ? NULL : old, now))
+    return false;
   if (verify->job->training.ema.decay > 0 && !frozen && stored->trained) {
     const char *averages = arena_printf(verify->arena, "%s/ema.safetensors", old);
     const double *before = first ? stored->values : verify_tensor(verify, averages, stored->name, stored->count);
@@ -245,6 +256,55 @@ static bool compare_step(struct verification *verify, const char *folder, const 
   measured_free(&measured);
   return good;
 }
+
+/* ---- An update by itself ---- */
+
+/* A parameter whose gradient is in the checkpoint before, where the reading knows it without a bound: as float32 it is
+ * rounded once. */
+static bool compare_updated(struct verification *verify, const struct stored *stored, bool frozen, const char *folder,
+                            int64_t at, double factor) {
+  const char *old = checkpoint_of(verify, folder, at), *now = checkpoint_of(verify, folder, at + 1);
+  const double most = verify->job->optimizer.clip_grad_value;
+  const double *before =
+      verify_tensor(verify, arena_printf(verify->arena, "%s/model.safetensors", old), stored->name, stored->count);
+  const double *after =
+      verify_tensor(verify, arena_printf(verify->arena, "%s/model.safetensors", now), stored->name, stored->count);
+  if (before == NULL || after == NULL) return verify_unknown(verify, "the checkpoint has no %s", stored->name);
+  if (frozen || !stored->trained) {
+    for (int64_t i = 0; i < stored->count; i++)
+      verify_number(verify, SUBJECT_UPDATE, before[i], before[i], before[i], after[i], "step %lld: %s[%lld]",
+                    (long long)at, stored->name, (long long)i);
+    return true;
+  }
+  double *gradient =
+      verify_tensor(verify, arena_printf(verify->arena, "%s/optimizer.safetensors", old),
+                    arena_printf(verify->arena, "state.%s.verify_gradient", stored->name), stored->count);
+  double highest = 0;
+  if (gradient == NULL) return verify_unknown(verify, "the checkpoint has no gradient of %s", stored->name);
+  for (int64_t i = 0; i < stored->count; i++) {
+    gradient[i] *= factor;
+    if (most > 0) gradient[i] = fmin(fmax(gradient[i], -most), most);
+    highest = fmax(highest, fabs(gradient[i]));
+  }
+  struct passage p = {.verify = verify,
+                      .of_weights = SUBJECT_UPDATE,
+                      .of_states = SUBJECT_UPDATE,
+                      .stored = stored,
+                      .stepping.after = after,
+                      .numbers = rule_numbers(verify->job, stored->name, stored->rank, at)};
+  return compare_moved(&p, before, gradient, 0x1p-24 * highest, old, now);
+}
+
+bool verify_compare_update(struct verification *verify, const char *folder, int64_t at, double factor) {
+  int i = 0;
+  for (const struct stored *stored = verify->reading.first; stored != NULL; stored = stored->next, i++) {
+    if (!compare_updated(verify, stored, verify->frozen[i], folder, at, factor)) return false;
+    arena_reset(verify->scratch);
+  }
+  return true;
+}
+
+/* ---- What is left ---- */
 
 /* Whether the run merges adapters into the weights that it leaves. */
 static bool merges(const struct verification *verify) {

@@ -104,15 +104,19 @@ static void write_row(struct text *text, const struct kernel *kernel, int k) {
   text_puts(text, "}},\n");
 }
 
-/* The program's text, and a main that calls the function whose number is its argument. */
-static bool write_probe(struct verification *verify, const struct tree *tree, const struct kernel *kernels, int count) {
+/* The program's text, and a main that calls the function whose number is its argument, or with several the update. */
+static bool write_probe(struct verification *verify, const struct tree *tree, const struct kernel *kernels, int count,
+                        const struct update_probe *update) {
   struct text text = text_in(verify->arena);
   text_printf(&text, "#define main verify_main_of_program\n#include \"%s\"\n#undef main\n", verify->program);
   text_puts(&text, embedded_source("share/verify/probe.c"));
   for (int k = 0; k < count; k++) write_call(&text, &kernels[k], k);
+  if (update->text != NULL) text_puts(&text, embedded_source("share/verify/update.c"));
+  if (update->text != NULL) text_puts(&text, update->text);
   text_puts(&text, "static const struct verify_probed verify_all[] = {\n");
   for (int k = 0; k < count; k++) write_row(&text, &kernels[k], k);
   text_puts(&text, "};\nint main(int argc, char **argv) {\n");
+  if (update->text != NULL) text_puts(&text, "  if (argc > 2) return verify_run_update(argc, argv);\n");
   if (tree_function(tree, "open_primitives") != NULL && tree_variable(tree, "arena") != NULL)
     text_puts(&text, "  arena = calloc(1, sizeof *arena);\n  open_primitives();\n");
   text_puts(&text, "  return argc == 2 ? verify_probe(&verify_all[atoi(argv[1])], \"probe.bin\") : 2;\n}\n");
@@ -121,12 +125,12 @@ static bool write_probe(struct verification *verify, const struct tree *tree, co
 
 /* ---- The comparison ---- */
 
-static void note(struct verification *verify, const char *name, struct kernel_finding found) {
+void verify_note_function(struct verification *verify, const char *name, struct kernel_finding found) {
   ARENA_PUSH(verify->arena, verify->functions, ((struct function_finding){name, found}));
 }
 
 static void note_unknown(struct verification *verify, const char *name, const char *why) {
-  note(verify, name, (struct kernel_finding){.comparison = COMPARED_UNKNOWN, .formula = why});
+  verify_note_function(verify, name, (struct kernel_finding){.comparison = COMPARED_UNKNOWN, .formula = why});
 }
 
 /* The runs of a function, as the probe wrote them. False: they are not all there. */
@@ -143,11 +147,14 @@ static bool read_rounds(const struct kernel *kernel, const char *bytes, size_t l
   return true;
 }
 
-/* The numbers that formulas may have: those of the model, and what the gradient of a loss begins with. */
+/* The numbers that formulas may have: those of the model, and what the gradient of a loss begins with, of a mean over
+ * samples or over targets. */
 static int constants_of(const struct verification *verify, double constants[MOST_CONSTANTS]) {
   const bool by_count = verify->job->accumulation.normalize == NORMALIZE_TOKENS;
+  const double share = 1 / (double)verify->job->accumulation.num_steps, targets = verify->reading.counted;
   int count = 0;
-  constants[count++] = by_count ? 1 : 1 / (double)verify->job->accumulation.num_steps;
+  constants[count++] = by_count ? 1 : share;
+  if (by_count && targets > 0) constants[count++] = share / targets;
   for (int i = 0; i < verify->reading.n_constants && count < MOST_CONSTANTS; i++)
     constants[count++] = verify->reading.constants[i];
   return count;
@@ -172,14 +179,14 @@ static bool compare_function(struct verification *verify, const struct kernel *k
   } else if (WEXITSTATUS(status) == 4) {
     const struct kernel_finding found = {COMPARED_DIFFERS, "a function of its arguments",
                                          "the same arguments give something else the second time", INFINITY};
-    note(verify, kernel->name, found);
+    verify_note_function(verify, kernel->name, found);
   } else {
     double constants[MOST_CONSTANTS];
     const int count = constants_of(verify, constants);
     struct kernel_finding found = kernel_compare(verify->scratch, kernel, rounds, ROUNDS, constants, count);
     if (found.formula != NULL) found.formula = arena_string(verify->arena, found.formula);
     if (found.where != NULL) found.where = arena_string(verify->arena, found.where);
-    note(verify, kernel->name, found);
+    verify_note_function(verify, kernel->name, found);
   }
   arena_reset(verify->scratch);
   return true;
@@ -206,9 +213,11 @@ bool verify_functions(struct verification *verify) {
     else
       ARENA_PUSH(verify->arena, kernels, kernel);
   }
-  if (kernels.count == 0) return true;
-  if (!write_probe(verify, tree, kernels.items, kernels.count) || !verify_build_probe(verify)) return false;
+  const struct update_probe update = verify_update_probe(verify, tree);
+  if (update.why != NULL) note_unknown(verify, "update", update.why);
+  if (kernels.count == 0 && update.why != NULL) return true;
+  if (!write_probe(verify, tree, kernels.items, kernels.count, &update) || !verify_build_probe(verify)) return false;
   for (int k = 0; k < kernels.count; k++)
     if (!compare_function(verify, &kernels.items[k], k)) return false;
-  return true;
+  return update.why != NULL || verify_update(verify, &update);
 }

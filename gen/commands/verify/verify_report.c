@@ -9,7 +9,7 @@
 
 static const char *const words[] = {"equal", "agrees", "differs", "cannot tell"};
 
-static const char *const subjects[SUBJECTS] = {
+static const char *const subjects[SUBJECT_UPDATE] = {
     [SUBJECT_SAMPLES] = "samples",   [SUBJECT_PARAMETERS] = "parameters",
     [SUBJECT_LOSS] = "loss",         [SUBJECT_RATE] = "rate",
     [SUBJECT_NORM] = "norm",         [SUBJECT_SCALE] = "scale",
@@ -91,7 +91,7 @@ int verify_report(const struct verification *verify) {
   struct text text = text_in(verify->arena);
   int64_t different = 0;
   text_printf(&text, "%s: the arithmetic of %s\n", verify->options->argument, verify->options->job);
-  for (int i = 0; i < SUBJECTS; i++) {
+  for (int i = 0; i < SUBJECT_UPDATE; i++) {
     write_finding(&text, (enum subject)i, &verify->findings[i]);
     different += verify->findings[i].different;
   }

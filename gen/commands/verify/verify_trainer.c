@@ -90,8 +90,9 @@ bool verify_build(struct verification *verify) {
 }
 
 bool verify_build_probe(struct verification *verify) {
-  return build(verify, arena_printf(verify->arena, "%s/probed.c", verify->folder), NULL, "-w -D_DEFAULT_SOURCE",
-               "probe");
+  return build(verify, arena_printf(verify->arena, "%s/probed.c", verify->folder),
+               arena_printf(verify->arena, "%s/record.c", verify->folder),
+               arena_printf(verify->arena, "-w -D_DEFAULT_SOURCE %s", wraps), "probe");
 }
 
 /* ---- Its run ---- */
@@ -129,22 +130,25 @@ static void isolate(int report) {
   setrlimit(RLIMIT_CPU, &(const struct rlimit){3600, 3600});
 }
 
-static void become(const struct verification *verify, const char *folder, const char *name, const char *argument,
+static void become(const struct verification *verify, const char *folder, const char *name, const char *arguments,
                    int report) {
+  struct words command = words_in(verify->arena);
+  words_add(&command, arena_printf(verify->arena, "%s/%s", verify->folder, name));
+  words_split(&command, arguments);
   const int log = chdir(folder) == 0 ? open("log", O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
   if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) _exit(3);
   isolate(report);
-  execl(arena_printf(verify->arena, "%s/%s", verify->folder, name), name, argument, (char *)NULL);
+  execv(command.items[0], command.items);
   _exit(3);
 }
 
-bool verify_isolated(struct verification *verify, const char *folder, const char *name, const char *argument,
+bool verify_isolated(struct verification *verify, const char *folder, const char *name, const char *arguments,
                      int *status) {
   int report[2];
   if (pipe(report) != 0) return verify_unknown(verify, "there is no pipe: %s", strerror(errno));
   fflush(NULL);
   const pid_t child = fork();
-  if (child == 0) become(verify, folder, name, argument, report[1]);
+  if (child == 0) become(verify, folder, name, arguments, report[1]);
   close(report[1]);
   char isolated = 0;
   if (read(report[0], &isolated, 1) == 1) verify->isolated = isolated != 0;
@@ -172,15 +176,22 @@ static int64_t samples_of(const struct job *job) {
   return job->data.keep_last ? micro_batches * batch + (batch + 1) / 2 : (3 * micro_batches + 1) * batch;
 }
 
-bool verify_run(struct verification *verify, int64_t first, int64_t steps, const char **folder) {
-  const struct job *job = verify->job;
-  int status = 0;
-  *folder = arena_printf(verify->arena, "%s/from_%lld", verify->folder, (long long)first);
-  if (mkdir(*folder, 0777) != 0 || !write_start(verify, *folder))
-    return verify_unknown(verify, "the folder %s cannot be written", *folder);
+const char *verify_prepare(struct verification *verify, const char *name, int64_t first, int64_t steps) {
+  const char *folder = arena_printf(verify->arena, "%s/%s", verify->folder, name);
+  if (mkdir(folder, 0777) != 0 || !write_start(verify, folder)) {
+    verify_unknown(verify, "the folder %s cannot be written", folder);
+    return NULL;
+  }
   set_number(verify, "VERIFY_FIRST", first);
   set_number(verify, "VERIFY_STEPS", steps);
-  set_number(verify, "VERIFY_SAMPLES", samples_of(job));
+  set_number(verify, "VERIFY_SAMPLES", samples_of(verify->job));
+  return folder;
+}
+
+bool verify_run(struct verification *verify, int64_t first, int64_t steps, const char **folder) {
+  int status = 0;
+  *folder = verify_prepare(verify, arena_printf(verify->arena, "from_%lld", (long long)first), first, steps);
+  if (*folder == NULL) return false;
   if (!verify_isolated(verify, *folder, "trainer", "--quiet", &status)) return false;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
   if (WIFSIGNALED(status))
