@@ -5,6 +5,8 @@
 #   FOLDER/without
 # and which ones lack a library of the system, with the flags of those that are there:
 #   FOLDER/missing, FOLDER/optional.libs
+# and what programs are linked with for what the runtime found when it was compiled:
+#   FOLDER/runtime.libs
 # usage: [WITHOUT="PART..."] tools/configure.sh FOLDER
 #   WITHOUT   device_code: the audit's readers of PTX and SASS; statements: SLSA's provenance and the SBOM of a program;
 #             "": nothing. Without it a folder keeps what was chosen, which is nothing at first.
@@ -72,5 +74,7 @@ archive archive.h,archive_entry.h -larchive
 pictures png.h,jpeglib.h -lpng -ljpeg
 server microhttpd.h -lmicrohttpd
 END
+: >"$out/runtime.libs"
+if has_headers liburing.h; then echo "-Wl,--push-state,--as-needed -luring -Wl,--pop-state" >"$out/runtime.libs"; fi
 mv "$out/missing.new" "$out/missing"
 mv "$out/optional.libs.new" "$out/optional.libs"

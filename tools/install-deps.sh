@@ -5,7 +5,7 @@
 set -eu
 
 packages="gcc libc6-dev ninja-build pkg-config libyaml-dev libjansson-dev libyajl-dev libpcre2-dev libutf8proc-dev libdnnl-dev libcapstone-dev libelf-dev libdw-dev zlib1g-dev libopenmpi-dev openmpi-bin libhwloc-dev libsqlite3-dev"
-optional="libzstd-dev libarchive-dev libpng-dev libjpeg-dev libmicrohttpd-dev" # where the system has them, for parts of the command
+optional="libzstd-dev libarchive-dev libpng-dev libjpeg-dev libmicrohttpd-dev liburing-dev" # where the system has them, for parts of the command and of the runtime
 llvm= # the major version of a libclang that is here already
 for version in 21 20 19 18 17; do
   if [ -f "/usr/lib/llvm-$version/include/clang-c/Index.h" ]; then llvm=$version && break; fi

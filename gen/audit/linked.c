@@ -91,11 +91,11 @@ static void find(const struct linked_check *check, enum verdict verdict, const c
 /* ---- What the loader does ---- */
 
 /* Libraries that the runtime's packages name, and those of the compilers. */
-static const char *const libraries[] = {"libc.so.",      "libm.so.",       "libdnnl.so.",        "libjansson.so.",
-                                        "libgomp.so.",   "libomp.so.",     "libiomp5.so",        "libmpi.so.",
-                                        "libz.so.",      "libsqlite3.so.", "libpthread.so.",     "libdl.so.",
-                                        "libgcc_s.so.",  "libstdc++.so.",  "libcuda.so.",        "libcudart.so.",
-                                        "libcublas.so.", "libnccl.so.",    "ld-linux-x86-64.so."};
+static const char *const libraries[] = {"libc.so.",      "libm.so.",       "libdnnl.so.",   "libjansson.so.",
+                                        "libgomp.so.",   "libomp.so.",     "libiomp5.so",   "libmpi.so.",
+                                        "libz.so.",      "libsqlite3.so.", "liburing.so.",  "libpthread.so.",
+                                        "libdl.so.",     "libgcc_s.so.",   "libstdc++.so.", "libcuda.so.",
+                                        "libcudart.so.", "libcublas.so.",  "libnccl.so.",   "ld-linux-x86-64.so."};
 
 /* What a dynamic section may say, and what it says else. */
 static const struct {

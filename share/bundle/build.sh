@@ -105,6 +105,11 @@ if grep -q accel_sink_trackio "$program.c"; then
   libs="$libs -lsqlite3"
 fi
 
+# Where it is there, liburing for states on a disk, which threads move otherwise.
+if grep -q accel_disk_by_file "$program.c" && echo '#include <liburing.h>' | "$cc" $include -E -x c - >/dev/null 2>&1; then
+  libs="$libs -luring"
+fi
+
 # An archive of each folder: one that comes earlier in the link answers for one that comes later. What knows
 # of devices and of several ranks comes first.
 for folder in runtime/*/; do
