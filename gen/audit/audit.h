@@ -45,7 +45,8 @@ struct role {
   int does_tensor_work;       /* the same, of loops, matmuls and exchanges (interp_claims.c) */
   int writes;                 /* the same, of writing memory (interp_left_out.c) */
   int reaches_collective;     /* the same, of calling collectives (interp_collective.c) */
-  int reaches_launch;         /* the same, of these or of launching work that was recorded */
+  int reaches_transfer;       /* the same, of starting what is waited for later, or of waiting (interp_transfer.c) */
+  int reaches_launch;         /* the same, of collectives or of launching work that was recorded */
   bool is_followed;           /* the interpreter has followed its body */
   bool is_launched;           /* a kernel: it runs on the device */
   struct function *elsewhere; /* its definition in the device's half; NULL: none (device.h) */

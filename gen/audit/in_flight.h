@@ -12,6 +12,7 @@ enum transfer_queue {
   TRANSFER_CHAINED, /* a sum that starts when the sum before it has ended */
   TRANSFER_GATHER,
   TRANSFER_SEND,    /* to another stage of a pipeline */
+  TRANSFER_DISK,    /* of states on a disk: one that shares memory with another one begins after it */
   TRANSFER_PREFETCH /* from the host's memory to a GPU's; the next gather starts after it */
 };
 

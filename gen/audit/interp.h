@@ -485,9 +485,12 @@ void interp_round_ends(struct interp *interp, const struct syntax *loop, int fir
 void interp_ring(struct interp *interp, const struct syntax *node, const struct value *arguments, int count);
 void interp_claim_ring(struct interp *interp);
 
-/* Collectives in flight (interp_transfer.c). Whether a loop or a function reaches a collective; a memory access, to
+/* Collectives in flight (interp_transfer.c). Whether a loop or a function reaches a collective, or what is in flight
+ * until it is waited for; a memory access, to
  * bytes from .. to - 1 of an object, which must not race with them; */
 bool interp_has_collective(struct syntax *node);
+bool interp_has_transfer(struct syntax *node);
+bool interp_reaches_transfer(struct function *function);
 void interp_check_race(struct interp *interp, struct value at, int64_t from, int64_t to, bool is_write,
                        const struct syntax *node);
 /* what is in flight on two paths that join, which must agree: in an iteration's end and the next one's start, or

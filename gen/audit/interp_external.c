@@ -80,6 +80,17 @@ int64_t external_member(const struct interp *interp, const struct object *object
   return integer_of(interp, object, object->type, 0, name, index);
 }
 
+int64_t external_disk_bytes(const struct interp *interp, struct value state) {
+  const struct object *config = interp->config;
+  const int at = config == NULL ? -1 : type_member(config->type, "disk");
+  if (at < 0 || !value_is_one(state)) return -1;
+  const struct member *disk = &config->type->members[at];
+  const int64_t first = integer_of(interp, config, disk->type, disk->offset, "first", 0);
+  const int64_t count = integer_of(interp, config, disk->type, disk->offset, "count", 0);
+  if (first < 0 || state.low < first || state.low >= bounded_add(first, count)) return -1;
+  return integer_of(interp, config, disk->type, disk->offset, "bytes", 0);
+}
+
 void external_members(const struct interp *interp, const struct object *object, const char *name, int64_t *integers,
                       int count) {
   struct constants constants = constants_of(interp->memory, object->variable);

@@ -42,6 +42,9 @@ void external_end_sends(const struct call *call);
 int64_t external_ranks(const struct interp *interp, struct value axis);
 int64_t external_ranks_along(const struct call *call);
 
+/* Bytes that a state has on the disk, by its number; -1: none, or the number is not known. */
+int64_t external_disk_bytes(const struct interp *interp, struct value state);
+
 /* What the runtime's functions for a GPU do; false: it is none of them. */
 bool interp_device_external(const struct call *call, struct value *result);
 

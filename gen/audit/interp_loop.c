@@ -22,7 +22,8 @@ static bool calls_kernels(struct syntax *loop) {
 /* Whether a loop is followed iteration by iteration wherever possible. */
 static bool is_unrolled(struct interp *interp, struct syntax *loop) {
   struct note *note = interp_note(interp, loop);
-  if (note->is_unrolled == 0) note->is_unrolled = calls_kernels(loop) || interp_has_collective(loop) ? 1 : -1;
+  if (note->is_unrolled == 0)
+    note->is_unrolled = calls_kernels(loop) || interp_has_collective(loop) || interp_has_transfer(loop) ? 1 : -1;
   return note->is_unrolled > 0;
 }
 

@@ -57,6 +57,7 @@ void transfer_use(const struct call *call, struct transfer *transfer, int which,
 static bool is_ordered_after(const struct transfer *started, const struct transfer_memory *memory,
                              const struct transfer *item, const struct transfer_memory *other,
                              const struct transfer *sum) {
+  if (started->queue == TRANSFER_DISK && item->queue == TRANSFER_DISK) return true;
   if (memory->use == TRANSFER_WORKS_IN && other->use == TRANSFER_WORKS_IN) return started->queue == item->queue;
   bool of_this_sum = item == sum || (item->queue == TRANSFER_CHAINED && sum != NULL && item->number > sum->number);
   return started->queue == TRANSFER_CHAINED && of_this_sum;
@@ -160,6 +161,33 @@ bool interp_transfer_external(const struct call *call, struct value *result) {
   *result = model(call);
   interp->starts_transfer = false;
   return true;
+}
+
+/* ---- Loops ---- */
+
+static bool find_order(struct syntax *node, void *data) {
+  bool *found = data;
+  if (node->kind != SYNTAX_CALL || node->function == NULL) return !*found;
+  if (node->function->body == NULL)
+    *found = *found || model_of(node->function->name) != NULL;
+  else
+    *found = *found || interp_reaches_transfer(node->function);
+  return !*found;
+}
+
+bool interp_has_transfer(struct syntax *node) {
+  bool found = false;
+  syntax_visit(node, find_order, &found);
+  return found;
+}
+
+bool interp_reaches_transfer(struct function *function) {
+  int *known = &function->role->reaches_transfer;
+  if (*known == 0) {
+    *known = -1; /* for what calls itself */
+    if (interp_has_transfer(function->body)) *known = 1;
+  }
+  return *known > 0;
 }
 
 /* ---- The claim ---- */

@@ -160,6 +160,36 @@ static struct value start_read(const struct call *call) {
   return transfer_start(call, &transfer);
 }
 
+/* Of a record, accel_start_load(state, first, values, bytes) and accel_start_store(...): within what the state has in
+ * the file. */
+static void check_on_disk(const struct call *call) {
+  struct interp *interp = call->interp;
+  const struct value state = call->arguments[0], first = call->arguments[1];
+  const int64_t stored = external_disk_bytes(interp, state);
+  if (stored >= 0 && first.kind == VALUE_INTEGER && first.low >= 0 &&
+      bounded_add(first.high, external_max(call, 3)) <= stored)
+    return;
+  const bool certain = stored >= 0 && value_is_one(first);
+  interp_fail(interp, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->node, call->imprecision,
+              "%s goes past the %lld bytes that the state has on the disk", call->node->function->name,
+              (long long)(stored < 0 ? 0 : stored));
+}
+
+static struct value start_disk(const struct call *call, enum transfer_use use) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_DISK};
+  check_on_disk(call);
+  transfer_use(call, &transfer, 2, external_max(call, 3), use);
+  return transfer_start(call, &transfer);
+}
+
+static struct value start_load(const struct call *call) {
+  return start_disk(call, TRANSFER_WRITES);
+}
+
+static struct value start_store(const struct call *call) {
+  return start_disk(call, TRANSFER_READS);
+}
+
 /* accel_gpu_prefetch(to, from, bytes) */
 static struct value start_prefetch(const struct call *call) {
   struct transfer transfer = {.node = call->node, .queue = TRANSFER_PREFETCH};
@@ -191,6 +221,8 @@ static const struct {
     {"accel_start_all_gather", start_gather},
     {"accel_start_all_gather_from", start_gather_from},
     {"accel_start_read", start_read},
+    {"accel_start_load", start_load},
+    {"accel_start_store", start_store},
     {"accel_start_send", start_send},
     {"accel_gpu_start_all_reduce", start_typed_sum},
     {"accel_gpu_start_all_reduce_doubles", start_double_sum},

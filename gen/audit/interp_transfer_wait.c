@@ -7,9 +7,20 @@
 struct awaited {
   unsigned queues;
   int64_t sums;
-  const struct value *address;   /* NULL: any */
+  const struct value *address; /* NULL: any */
+  int64_t bytes; /* from that address on, of a wait for what uses any of them; 0: of one that begins there */
   const struct transfer *gather; /* the newest one, which began after prefetches before it */
 };
+
+/* Of a wait for bytes: whether they are all that a transfer uses. */
+static bool is_within(const struct transfer *item, const struct awaited *awaited) {
+  const int64_t begin = bounded_add(awaited->address->base, awaited->address->low);
+  for (int i = 0; i < item->n_memory; i++)
+    if (item->memory[i].object != awaited->address->object || item->memory[i].from < begin ||
+        item->memory[i].to > bounded_add(begin, awaited->bytes))
+      return false;
+  return true;
+}
 
 static bool is_awaited(const struct transfer *item, const void *with) {
   const struct awaited *awaited = with;
@@ -20,6 +31,7 @@ static bool is_awaited(const struct transfer *item, const void *with) {
   }
   if ((awaited->queues >> item->queue & 1) == 0) return false;
   if (item->queue == TRANSFER_SUM && item->number >= awaited->sums) return false;
+  if (awaited->bytes > 0) return is_within(item, awaited);
   return awaited->address == NULL || (item->n_memory > 0 && item->memory[0].object == awaited->address->object &&
                                       item->memory[0].from == awaited->address->base + awaited->address->low);
 }
@@ -86,6 +98,19 @@ static struct value wait_send(const struct call *call) {
   return value_number(0);
 }
 
+/* accel_wait_disk(memory, bytes). Without knowing where that is, nothing has ended. */
+static struct value wait_disk(const struct call *call) {
+  const struct value at = call->arguments[0], bytes = call->arguments[1];
+  if (at.kind != VALUE_POINTER || at.object < 0 || at.base_width != 0 || at.low != at.high || !value_is_one(bytes)) {
+    interp_fail(call->interp, FAILURE_TRANSFER, VERDICT_CANNOT_TELL, call->node, 0, "what %s waits for is not known",
+                call->node->function->name);
+    return value_number(0);
+  }
+  struct awaited awaited = {.queues = 1u << TRANSFER_DISK, .address = &at, .bytes = bytes.low};
+  note_awaited(call, end(call, awaited) > 0);
+  return value_number(0);
+}
+
 void external_end_sends(const struct call *call) {
   end(call, (struct awaited){.queues = 1u << TRANSFER_SEND});
 }
@@ -99,9 +124,9 @@ static const struct {
   const char *function;
   transfer_model *model;
 } models[] = {
-    {"accel_wait_collectives", wait_all},   {"accel_wait_reductions", wait_first}, {"accel_wait_gathers", wait_gathers},
-    {"accel_wait_reads", wait_gathers},     {"accel_wait_sends", wait_sends},      {"accel_wait_send", wait_send},
-    {"accel_advance_collectives", advance},
+    {"accel_wait_collectives", wait_all}, {"accel_wait_reductions", wait_first},  {"accel_wait_gathers", wait_gathers},
+    {"accel_wait_reads", wait_gathers},   {"accel_wait_sends", wait_sends},       {"accel_wait_send", wait_send},
+    {"accel_wait_disk", wait_disk},       {"accel_advance_collectives", advance},
 };
 
 transfer_model *transfer_wait_model(const char *function) {

@@ -133,6 +133,19 @@ static bool holds(const struct type *record, int64_t offset, int64_t bytes, int6
   return false;
 }
 
+/* What a state has on a disk; -1: it is in the arena. */
+static int64_t disk_bytes(const struct tables *tables, int64_t row) {
+  const struct type *program = tables->program->type;
+  const int at = type_member(program, "disk");
+  int64_t first, count, bytes;
+  if (at < 0) return -1;
+  const struct member *disk = &program->members[at];
+  const bool known = number_of(&tables->fields, disk->type, "first", disk->offset, &first) &&
+                     number_of(&tables->fields, disk->type, "count", disk->offset, &count) &&
+                     number_of(&tables->fields, disk->type, "bytes", disk->offset, &bytes);
+  return known && row >= first && row - first < count ? bytes : -1;
+}
+
 static void check_state(const struct tables *tables, const struct table *states, int64_t row) {
   int64_t base = row * states->row->size, offset, count, dtype, n_slices;
   bool known = number_of(&states->constants, states->row, "offset", base, &offset) &&
@@ -143,8 +156,12 @@ static void check_state(const struct tables *tables, const struct table *states,
     cannot_tell(tables, states, row);
     return;
   }
-  int64_t bytes = count < 0 || count > MOST ? -1 : count * element_bytes(dtype);
-  if (bytes <= 0 || offset < 0 || offset > tables->arena_bytes - bytes)
+  int64_t bytes = count < 0 || count > MOST ? -1 : count * element_bytes(dtype), stored = disk_bytes(tables, row);
+  if (stored >= 0 && (bytes <= 0 || bytes > stored))
+    refuse(tables, states, row, "is larger than what it has on the disk");
+  else if (stored >= 0)
+    return;
+  else if (bytes <= 0 || offset < 0 || offset > tables->arena_bytes - bytes)
     refuse(tables, states, row, "is not inside the arena");
   else if (tables->arena != NULL && !holds(tables->arena, offset, bytes, dtype, n_slices == 0))
     refuse(tables, states, row, "is no member of the arena, of that type and count");
@@ -281,8 +298,8 @@ void tables_check(struct audit *audit, const struct tree *tree) {
   struct tables tables = {.audit = audit, .program = find_program(tree)};
   if (tables.program == NULL || tables.program->initial == NULL) return;
   tables.claim = audit_claim(audit, "tables-fit",
-                             "Each row of the table of states is a member of the arena, of its type and count; the "
-                             "tensors fill the weights.");
+                             "Each row of the table of states is a member of the arena, of its type and count, "
+                             "or fits what it has on a disk; the tensors fill the weights.");
   tables.fields = constants_of(audit->arena, tables.program);
   if (!number_of(&tables.fields, tables.program->type, "arena_bytes", 0, &tables.arena_bytes)) tables.arena_bytes = -1;
   if (!number_of(&tables.fields, tables.program->type, "weights_bytes", 0, &tables.weights_bytes))

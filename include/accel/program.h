@@ -76,6 +76,17 @@ struct accel_unused_range {
   size_t first, bytes;
 };
 
+/* States that are on a disk instead of in the arena (disk.h): those of `count` numbers from `first` on, each with
+ * `bytes` bytes of a file in `folder`; their own offsets say nothing. */
+struct accel_disk;
+extern const struct accel_disk accel_disk_by_file;
+struct accel_disk_states {
+  const struct accel_disk *disk; /* NULL: there are none */
+  const char *folder;
+  int first, count;
+  size_t bytes;
+};
+
 /* A layer that is read before each use (reads.h): its parameters have `bytes` bytes of offsets from `first` on, which
  * are after those of all weights in memory, and come to `at` there. */
 struct accel_read {
@@ -380,6 +391,7 @@ struct accel_program {
   const struct accel_gradient *gradients; /* of each tensor; NULL: unused */
   const struct accel_state *states;       /* the parameters first; all are 0 at the start but these */
   int n_states;
+  struct accel_disk_states disk;
   const struct accel_key *keys; /* the job's that differ from their defaults, in the order of its schema */
   int n_keys;
   const struct accel_key *defaults; /* the others, in a program with hooks or trackers, which may ask for them */

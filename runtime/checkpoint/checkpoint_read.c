@@ -10,6 +10,7 @@
 #include "runtime/weights/shards.h"
 #include "runtime/weights/tensors.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ static uint64_t sum_of(const struct mapping *mapping, struct progress *progress)
   for (size_t at = 0; at < mapping->size; at += PIECE) {
     const size_t size = mapping->size - at < PIECE ? mapping->size - at : PIECE;
     rt_checksum_add(&sum, bytes + at, size);
+    rt_map_forget(bytes + at, size);
     rt_progress_add(progress, size);
   }
   return rt_checksum_end(&sum);
@@ -126,12 +128,22 @@ static bool check(const struct tensor_view *tensor, const struct stored_tensor *
                     rt_dtype_name(tensor->dtype), rt_shape_text(needs, sizeof needs, tensor->rank, tensor->shape));
 }
 
-/* In chunks, as most of the time goes into first touches, which threads can share. */
-static void copy(const struct tensor_view *tensor, const struct stored_tensor *stored) {
+/* In chunks, as most of the time goes into first touches, which threads can share. No chunk of a file stays in memory.
+ * False: a disk failed, with errno. */
+static bool copy(const struct tensor_view *tensor, const struct stored_tensor *stored) {
   static const size_t chunk = (size_t)1 << 20;
-#pragma omp parallel for
-  for (size_t at = 0; at < tensor->size; at += chunk)
-    memcpy(tensor->bytes + at, stored->bytes + at, tensor->size - at < chunk ? tensor->size - at : chunk);
+  int error = 0;
+#pragma omp parallel for reduction(max : error)
+  for (size_t at = 0; at < tensor->size; at += chunk) {
+    const size_t size = tensor->size - at < chunk ? tensor->size - at : chunk;
+    if (tensor->scratch == NULL)
+      memcpy(tensor->bytes + at, stored->bytes + at, size);
+    else if (!rt_scratch_write(tensor->scratch, tensor->bytes + at, stored->bytes + at, size))
+      error = errno;
+    rt_map_forget(stored->bytes + at, size);
+  }
+  errno = error;
+  return error == 0;
 }
 
 /* The tensors of one file: looked at, or copied when `copies`. */
@@ -145,7 +157,9 @@ static bool take_file(const char *folder, const struct accel_program *program, c
     for (int i = 0; good && i < tensors.count; i++) {
       const struct stored_tensor *stored = rt_shards_find(&shards, tensors.items[i].name);
       good = check(&tensors.items[i], stored, folder, file, problem);
-      if (good && copies) copy(&tensors.items[i], stored);
+      if (good && copies && !copy(&tensors.items[i], stored))
+        good = rt_problem(problem, "tensor '%s' could not be written to its disk: %s", tensors.items[i].name,
+                          strerror(errno));
     }
     if (good && shards.n_tensors != tensors.count)
       good =

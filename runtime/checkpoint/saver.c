@@ -6,6 +6,7 @@
 #include "runtime/files/folders.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
+#include "runtime/weights/disk_states.h"
 #include "runtime/weights/sharded_rows.h"
 #include "runtime/weights/tensor_parts.h"
 #include "runtime/weights/tensors.h"
@@ -30,7 +31,8 @@ static bool locate_arrays(struct saver *saver, char *arena, struct problem *prob
     return rt_problem(problem, "no memory for the list of states");
   for (int i = 0; i < program->n_states; i++) {
     bool sharded = rt_is_sharded(program, i);
-    saver->own[i] = arena + program->states[i].offset;
+    saver->own[i] =
+        rt_is_on_disk(program, &program->states[i]) ? program->disk.disk->array(i) : arena + program->states[i].offset;
     if (!sharded) saver->arrays[i] = saver->own[i];
     if (saver->copies == NULL || (sharded && !program->checkpoint.by_rank)) continue;
     saver->copies[i] = arena + at;

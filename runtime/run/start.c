@@ -18,6 +18,7 @@
 #include "runtime/run/record.h"
 #include "runtime/run/signpost.h"
 #include "runtime/values/processes.h"
+#include "runtime/weights/disk_states.h"
 #include "runtime/weights/layers.h"
 #include "runtime/weights/sharded_rows.h"
 #include "runtime/weights/shared_file.h"
@@ -97,7 +98,8 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   if (program->checkpoint.saves_on_signal) rt_signals_watch();
   signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */
   bool open = rt_device_is_there(&problem) && rt_input_open(run, data, &problem) &&
-              rt_arena_open(&run->arena, program->arena_bytes, &problem);
+              rt_arena_open(&run->arena, program->arena_bytes, &problem) &&
+              (program->disk.disk == NULL || program->disk.disk->open(program, &problem));
   rt_world_require(open, &problem, 1);
   run->cadences.log_epochs = rt_accumulation_cadence(&run->input.accumulation, program->log_epochs);
   run->cadences.eval_epochs = rt_accumulation_cadence(&run->input.accumulation, program->eval_epochs);
@@ -239,6 +241,7 @@ static void free_run(struct accel_run *run) {
   rt_input_close(run);
   json_decref(run->saves.prints);
   rt_saver_close(&run->saves.saver);
+  if (run->program->disk.disk != NULL) run->program->disk.disk->close();
   rt_arena_close(&run->arena);
   rt_extras_free(&run->reports.extras);
   rt_intervals_free();

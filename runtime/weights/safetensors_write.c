@@ -34,8 +34,24 @@ static bool write_header(struct writer *writer, const char *text, struct problem
          rt_writer_add(writer, "        ", padded - length, problem);
 }
 
+/* In pieces, so that it takes no memory for a tensor. */
+static bool write_from_disk(struct writer *writer, const struct tensor_view *tensor, struct problem *problem) {
+  enum { PIECE = 1 << 18 };
+  char *piece = malloc(PIECE);
+  bool good = piece != NULL || rt_writer_give_up(writer, "cannot be written", problem);
+  for (size_t at = 0; good && at < tensor->size; at += PIECE) {
+    const size_t size = tensor->size - at < PIECE ? tensor->size - at : PIECE;
+    good = rt_scratch_read(tensor->scratch, tensor->bytes + at, piece, size)
+               ? rt_writer_add(writer, piece, size, problem)
+               : rt_writer_give_up(writer, "states could not be read from their disk", problem);
+  }
+  free(piece);
+  return good;
+}
+
 /* What is made is made one tensor at a time, so that a model needs no more memory than for its largest one. */
 static bool write_tensor(struct writer *writer, const struct tensor_view *tensor, struct problem *problem) {
+  if (tensor->scratch != NULL) return write_from_disk(writer, tensor, problem);
   if (tensor->make == NULL) return rt_writer_add(writer, tensor->bytes, tensor->size, problem);
   void *made = malloc(tensor->size);
   bool good = made != NULL && tensor->make(tensor, made);

@@ -2,6 +2,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/process/world.h"
+#include "runtime/weights/disk_states.h"
 #include "runtime/weights/experts.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/sharded_rows.h"
@@ -55,6 +56,7 @@ static bool add_state(struct tensor_list *list, const struct accel_program *prog
     struct accel_slice slice = slice_of(program, state, i);
     struct tensor_view view = {.dtype = dtype_of(program, state, slice.parameter), .rank = slice.rank};
     memcpy(view.shape, slice.shape, sizeof view.shape);
+    if (rt_is_on_disk(program, state)) view.scratch = program->disk.disk->scratch;
     size_t size = rt_dtype_size(view.dtype);
     view.bytes = array != NULL ? array + (size_t)slice.first * rt_dtype_size(state->dtype) : NULL;
     view.size = (size_t)rt_shape_count(slice.rank, slice.shape) * size;

@@ -4,6 +4,7 @@
 
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
+#include "runtime/files/scratch.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct tensor_view {
    * they are at `bytes`. */
   bool (*make)(const struct tensor_view *tensor, void *out);
   void *source;
+  const struct scratch *scratch; /* the file that `bytes` are mapped from, by which they move; NULL: none */
   void (*release)(void *source); /* frees `source`, with the list; NULL: free() does */
 };
 
