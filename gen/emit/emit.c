@@ -216,6 +216,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "pipeline", pipeline_value(program));
   jinja_set(arena, context, "tree", tree_value(program));
   jinja_set(arena, context, "compression", compression_value(program));
+  jinja_set(arena, context, "disk", disk_value(program));
   jinja_set(arena, context, "bytes", bytes_value(program));
   jinja_set(arena, context, "device", device_value(program));
   jinja_set(arena, context, "weight_structs", weight_structs_value(program));

@@ -123,6 +123,29 @@ static const char *rows_of_state(struct arena *arena, const struct state *state)
   return arena_printf(arena, "{%s, %d}", coded ? "true" : "false", block);
 }
 
+struct jinja_value disk_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct program_disk *disk = &program->disk;
+  struct jinja_value value = jinja_map(arena), arrays = jinja_list(arena);
+  if (disk->n_states == 0) return value;
+  for (int i = disk->first_state; i < disk->first_state + disk->n_states; i++) {
+    struct jinja_value array = jinja_map(arena);
+    set_text(arena, array, "name", program->states.items[i].member);
+    set_int(arena, array, "state", i);
+    jinja_push(arena, arrays, array);
+  }
+  jinja_set(arena, value, "arrays", arrays);
+  set_int(arena, value, "first_state", disk->first_state);
+  set_int(arena, value, "bucket", disk->bucket);
+  set_int(arena, value, "buckets", disk->buckets);
+  set_int(arena, value, "elements", disk->elements);
+  set_int(arena, value, "rest", disk->elements - (disk->buckets - 1) * disk->bucket);
+  set_int(arena, value, "bytes", disk->buckets * disk->bucket * dtype_size(DTYPE_FLOAT32));
+  set_int(arena, value, "slots", DISK_SLOTS);
+  set_literal(arena, value, "folder", program->job->parallelism.offload.optimizer_nvme_path);
+  return value;
+}
+
 struct jinja_value states_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
@@ -136,6 +159,7 @@ struct jinja_value states_value(const struct program *program) {
     set_text(arena, value, "dtype", dtype_enumerator(state->dtype));
     set_int(arena, value, "count", state->count);
     set_bool(arena, value, "on_host", state->on_host);
+    set_bool(arena, value, "on_disk", state->on_disk);
     set_bool(arena, value, "divided", state->whole > 0);
     set_text(arena, value, "rows", rows_of_state(arena, state));
     jinja_set(arena, value, "slices", slices_value(program, state));

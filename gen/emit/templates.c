@@ -48,6 +48,7 @@ static const char *const modules[][2] = {
     {"kernels_of", "device/kernels.c.j2"},
     {"launcher", "device/launcher.c.j2"},
     {"n", "program/optimizer/number.c.j2"},
+    {"offload", "program/offload.c.j2"},
     {"optimizer_of", "device/optimizer.c.j2"},
     {"packed", "device/packed_rows.c.j2"},
     {"pass_of", "device/optimizer/tensors.c.j2"},

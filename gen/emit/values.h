@@ -26,6 +26,11 @@ struct jinja_value shape_value(struct arena *arena, struct shape shape);
 /* The C type of an element: "float", "int32_t", "accel_bf16", "accel_f16". */
 const char *element_type(enum dtype dtype);
 
+/* The states that are on a disk: {arrays: [{name, state: its number}], first_state, bucket: elements of one, buckets,
+ * rest: elements of the last one, elements: of a state, bytes: of a state in the file, slots, folder}; nothing where
+ * all are in memory. */
+struct jinja_value disk_value(const struct program *program);
+
 /* An axis as the runtime's enum has it after ACCEL_; "": no axis. */
 const char *axis_name(struct arena *arena, enum axis axis);
 

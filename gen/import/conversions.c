@@ -247,6 +247,24 @@ static enum import_state as_unless_off(struct conversion *c) {
   return take_value(c, c->name->at[0], schema_find(c->import->schema, c->name->at[0]));
 }
 
+/* Where states are: in the host's memory for a GPU, on a disk for a processor. */
+static enum import_state as_offload(struct conversion *c) {
+  const char *kind = node_is_word(c->row->value, "nvme") ? "devices.kind=cpu" : "devices.kind=cuda";
+  if (as_unless_off(c) != IMPORT_TAKEN) return c->row->state;
+  const char *says = c->row->says;
+  if (take_setting(c, kind) == IMPORT_TAKEN) c->row->says = says;
+  return c->row->state;
+}
+
+/* "of_disk device": a folder, where the key next to it is nvme. */
+static enum import_state as_of_disk(struct conversion *c) {
+  const char *key = argument_of(c);
+  const struct spec_node *device = sibling_of(c, key);
+  if (device == NULL || !node_is_word(device, "nvme"))
+    return end_as(c, IMPORT_NEEDLESS, arena_printf(c->import->arena, "%s is not nvme", key));
+  return as_unless_off(c);
+}
+
 /* "tracked report_to": for the tools that the key next to it names. */
 static enum import_state as_tracked(struct conversion *c) {
   const char *key = argument_of(c);
@@ -342,6 +360,8 @@ static const struct {
     {"lora_rank", as_lora_rank},
     {"dynamic_scale", as_dynamic_scale},
     {"loss_scale", as_loss_scale},
+    {"of_disk", as_of_disk},
+    {"offload", as_offload},
     {"only", as_only},
     {"optional", as_optional},
     {"per_epoch", as_per_epoch},

@@ -17,6 +17,8 @@
  *   lora_rank       LLaMA-Factory's, whose alpha is twice the rank where it is not given
  *   dynamic_scale   nothing where DeepSpeed's loss_scale fixes the scale
  *   loss_scale      0 is a dynamic scale, and another number a fixed one
+ *   of_disk KEY     a folder, which says nothing where KEY next to it is not nvme
+ *   offload         cpu is of a GPU, nvme of a processor
  *   only VALUE      VALUE is the only value that it may have; with 0 also nothing, false and no
  *   optional        what it says can be given, and need not
  *   per_epoch       how often in an epoch

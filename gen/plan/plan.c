@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/plan/disk.h"
 #include "gen/plan/graph/adapt.h"
 #include "gen/plan/graph/caches.h"
 #include "gen/plan/graph/cast.h"
@@ -333,7 +334,7 @@ static bool pass_state(struct context *context) {
   if (!check_nodes(context->program, context->diags)) return false;
   plan_state(context->program);
   plan_layers(context->program);
-  return true;
+  return plan_disk(context->program, context->diags);
 }
 
 static bool pass_figures(struct context *context) {

@@ -132,6 +132,7 @@ struct state {
   int64_t whole; /* of all ranks' arrays together, as the weights lie, where each has a part; 0: each has all */
   enum state_ranges ranges;
   bool on_host; /* of a program whose device has a memory of its own, which reads and writes this one over the bus */
+  bool on_disk; /* in a file (program->disk) */
   struct state_slice *slices;
   int n_slices;
   int *slice_of; /* of each weight, by its position: one more than that of its slice; NULL: slices are of no weights */

@@ -30,6 +30,7 @@ struct tuning;
 struct memory_bytes {
   int64_t weights, cache, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
   int64_t host; /* of the optimizer's states and of weights, what is on the host and in none of the above */
+  int64_t disk; /* of the optimizer's states, what is in a file and in none of the above */
 };
 
 /* What a measure of the job saves, and the operations that it adds to a step: the plan without it against the plan. */
@@ -171,6 +172,14 @@ struct program_ranks {
   struct pipeline pipeline;
 };
 
+/* Filled by gen/plan/disk.h: states that are in a file, neighbours in the list, in buckets that take turns in memory.
+ */
+enum { DISK_SLOTS = 2 };
+struct program_disk {
+  int first_state, n_states;         /* n_states 0: all are in memory */
+  int64_t elements, bucket, buckets; /* of each; of a bucket; how many buckets */
+};
+
 /* Filled by gen/plan/memory/alias.h: what is in memory of gradients, in the order of addresses. */
 struct program_aliases {
   struct alias *items;
@@ -254,6 +263,7 @@ struct program {
     int count, capacity;
   } layers; /* that tables describe by the rows of the first one */
   struct program_ranks ranks;
+  struct program_disk disk;
   struct program_aliases aliases;
   struct program_kernels kernels;
   struct program_library library;

@@ -10,6 +10,7 @@ int64_t state_copy_bytes(const struct program *program) {
   int64_t bytes = 0;
   const struct job *job = program->job;
   if (!job->checkpoint.background || !job_saves(job)) return 0;
+  if (job->parallelism.offload.optimizer == OFFLOAD_NVME) return 0; /* a save takes states from the disk as they are */
   for (int i = 0; i < program->states.count; i++)
     if (program->states.items[i].whole == 0 || job->checkpoint.by_rank) bytes += state_bytes(&program->states.items[i]);
   return bytes;

@@ -11,7 +11,8 @@ int64_t state_bytes(const struct state *state);
 const struct state_slice *state_slice_of(const struct program *program, const struct state *state,
                                          const struct weight *weight);
 
-/* Bytes of a copy of all states, from which a checkpoint is written while steps continue; 0 where none is kept. */
+/* Bytes of a copy of all states, from which a checkpoint is written while steps continue; 0 where none is kept, as with
+ * states on a disk, where steps wait for a save. */
 int64_t state_copy_bytes(const struct program *program);
 
 #endif

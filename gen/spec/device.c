@@ -6,7 +6,7 @@
 
 /* A key of which a device's programs take these values alone; none: the key must be away. */
 struct limit {
-  const char *key, *values[2];
+  const char *key, *values[3];
   const char *why; /* they take no others; NULL: yet */
   const char *remedy;
 };
@@ -18,6 +18,10 @@ static const struct limit cuda[] = {
      "the function would have gradients on the host",
      "a job without hooks.on_bucket, or devices.kind: cpu"},
     {"devices.arch", {"native"}, NULL, "no devices.arch; TARGETS of the bundle's build.sh names GPUs"},
+    {"parallelism.offload.optimizer",
+     {"none", "cpu"},
+     "its states are on the device or on the host",
+     "cpu, or devices.kind: cpu"},
     {.key = NULL},
 };
 
@@ -51,6 +55,11 @@ static bool allows(const struct limit *limit, const struct spec_node *value) {
   return false;
 }
 
+/* States that are nowhere but in the processor's memory or on a disk. */
+static bool is_of_processor(const struct spec_node *value, const char *key) {
+  return strcmp(key, "parallelism.offload.optimizer") == 0 && (spec_is(value, "nvme") || spec_is(value, "none"));
+}
+
 /* What speaks of GPUs alone. */
 static void check_processor(const struct spec_node *job, const struct spec_node *kind, struct diagnostics *diags) {
   static const char *const keys[] = {
@@ -58,7 +67,7 @@ static void check_processor(const struct spec_node *job, const struct spec_node 
       "parallelism.offload.param", "profile.nvtx"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     const struct spec_node *value = spec_find(job, keys[i]);
-    if (value == NULL) continue;
+    if (value == NULL || is_of_processor(value, keys[i])) continue;
     diag_error(diags, value->where, "'%s' is for devices.kind 'cuda', which is '%s'%s", keys[i], kind->text,
                kind->is_default ? " by default" : "");
     diag_help(diags, "leave it out, or use devices.kind: cuda");
@@ -111,10 +120,24 @@ static void check_limit(const struct spec_node *job, const struct limit *limit, 
   diag_help(diags, "use %s", limit->remedy);
 }
 
+/* What is saved while steps continue is a copy in memory. */
+static void check_disk(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *optimizer = spec_find(job, "parallelism.offload.optimizer");
+  const struct spec_node *background = spec_find(job, "checkpoint.background");
+  if (optimizer == NULL || !spec_is(optimizer, "nvme")) return;
+  if (background == NULL || background->is_default || background->integer == 0) return;
+  diag_error(diags, background->where,
+             "'checkpoint.background: true' does not go with 'parallelism.offload.optimizer: nvme': a save in the "
+             "background needs a copy of the states in memory");
+  diag_note(diags, optimizer->where, "'parallelism.offload.optimizer' is 'nvme' here");
+  diag_help(diags, "leave out checkpoint.background: steps wait for a save then");
+}
+
 void device_check(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *kind = spec_find(job, "devices.kind");
   if (spec_is(kind, "cpu")) {
     check_processor(job, kind, diags);
+    check_disk(job, diags);
     return;
   }
   bool is_cuda = spec_is(kind, "cuda");

@@ -135,10 +135,17 @@ static const struct key flags[] = {
 };
 
 static const struct key strings[] = {
-    STRING(model.weights),        STRING(model.weights_prefix), STRING(checkpoint.project_dir),
-    STRING(checkpoint.resume),    STRING(checkpoint.folder_of), STRING(profile.output_trace_dir),
-    STRING(devices.hardware),     STRING(tracking.project),     STRING(tracking.run_name),
+    STRING(model.weights),
+    STRING(model.weights_prefix),
+    STRING(checkpoint.project_dir),
+    STRING(checkpoint.resume),
+    STRING(checkpoint.folder_of),
+    STRING(profile.output_trace_dir),
+    STRING(devices.hardware),
+    STRING(tracking.project),
+    STRING(tracking.run_name),
     STRING(tracking.logging_dir),
+    STRING(parallelism.offload.optimizer_nvme_path),
 };
 
 /* ---- Enumerations ---- */
@@ -172,7 +179,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(parallelism.cp_comm), {"allgather", "ring"}},
     {CHOICE(parallelism.reproducible), {"off", "run", "topology"}},
     {CHOICE(parallelism.pp_schedule), {"1f1b", "gpipe", "interleaved", "zero_bubble"}},
-    {CHOICE(parallelism.offload.optimizer), {"none", "cpu"}},
+    {CHOICE(parallelism.offload.optimizer), {"none", "cpu", "nvme"}},
     {CHOICE(parallelism.offload.param), {"none", "cpu"}},
     {CHOICE(optimizer.name),
      {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "lion", "lamb", "adafactor",

@@ -18,6 +18,7 @@ PLANS = [("tiny", ["data.eval_fraction=0.1", "training.eval_interval=250", "data
          ("tiny", [*RANKS, "parallelism.zero_stage=3", "accumulation.num_steps=2"], ["--nodes", "2"]),
          ("tiny", [*RANKS, "parallelism.reproducible=topology", "accumulation.num_steps=2"], []),
          ("tiny", [*RANKS, "parallelism.ddp.comm_hook=power_sgd"], []),
+         ("tiny", ["parallelism.offload={optimizer: nvme, optimizer_nvme_path: scratch}"], []),
          ("gpt2", [*RANKS, "devices.kind=cuda", "parallelism.zero_stage=3", "parallelism.offload.optimizer=cpu", "precision.mixed_precision=fp16"], [])]
 AUTO = ["parallelism=auto", "data.batch_size=auto", "memory={activation_checkpointing: auto}", "training.eval_interval=0",
         "accumulation={num_steps: auto, train_batch_size: 1, sync_with_dataloader: false}",

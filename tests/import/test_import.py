@@ -160,6 +160,12 @@ def kinds():
             {"fp16.initial_scale_power": "needless", "fp16.hysteresis": "needless", "fp16.min_loss_scale": "needless"})
     auto = write("auto.json", {"fp16": {"enabled": "auto", "hysteresis": 2}, "zero_optimization": {"stage": 2}})
     compare("a group that a script turns on", [auto], {}, {"fp16.hysteresis": "open", "fp16.min_loss_scale": "needless"})
+    disk = {"zero_optimization": {"offload_optimizer": {"device": "nvme", "nvme_path": "/local_nvme"}}}
+    compare("states on a disk", [write("nvme.json", disk)],
+            {"parallelism.offload.optimizer": "nvme", "parallelism.offload.optimizer_nvme_path": "/local_nvme", "devices.kind": "cpu"}, {})
+    disk["zero_optimization"]["offload_optimizer"]["device"] = "cpu"
+    compare("states on the host", [write("host.json", disk)], {"parallelism.offload.optimizer": "cpu", "devices.kind": "cuda"},
+            {"zero_optimization.offload_optimizer.nvme_path": "needless"})
     compare("arguments of transformers' Trainer", [write("trainer.json", TRAINER)],
             {"data.batch_size": "16", "optimizer.name": "adamw", "optimizer.state_dtype": "8bit", "training.steps": "500", "schedule.warmup_fraction": "0.1",
              "optimizer.betas": "[0.9, 0.95]", "optimizer.clip_grad_norm": "1.0", "schedule.name": "linear", "training.seed": "42", "training.eval_interval": "epoch"},

@@ -69,16 +69,19 @@ static int64_t gradient_bytes(const struct program *program) {
 
 /* The first state is the weights. */
 static void count_states(const struct program *program, struct memory_bytes *bytes) {
-  bytes->averages = bytes->optimizer = bytes->host = 0;
+  bytes->averages = bytes->optimizer = bytes->host = bytes->disk = 0;
   for (int i = 0; i < program->states.count; i++) {
     const struct state *state = &program->states.items[i];
     if (state->on_host)
       bytes->host += state_bytes(state);
+    else if (state->on_disk)
+      bytes->disk += program->disk.bucket * program->disk.buckets * dtype_size(state->dtype);
     else if (strcmp(state->file, "ema") == 0)
       bytes->averages = state_bytes(state);
     else if (i > 0)
       bytes->optimizer += state_bytes(state);
   }
+  bytes->optimizer += DISK_SLOTS * program->disk.n_states * program->disk.bucket * dtype_size(DTYPE_FLOAT32);
 }
 
 /* ---- A micro-batch ---- */

@@ -101,6 +101,18 @@ static void add_host(struct text *text, const struct program *program) {
   text_puts(text, "\n");
 }
 
+/* Each step reads all of it and writes all of it. */
+static void add_disk(struct text *text, const struct program *program) {
+  const struct program_disk *disk = &program->disk;
+  if (disk->n_states == 0) return;
+  const double bytes = mebibytes(program->figures.bytes.disk);
+  text_printf(text, "disk      %.1f MiB in %lld buckets", bytes, (long long)disk->buckets);
+  for (int i = 0; i < disk->n_states; i++)
+    text_printf(text, "%s%s %.1f", i == 0 ? ": " : ", ", program->states.items[disk->first_state + i].name,
+                bytes / disk->n_states);
+  text_printf(text, "; a step reads %.1f and writes %.1f\n", bytes, bytes);
+}
+
 static void add_memory(struct text *text, const struct program *program) {
   text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->figures.bytes.total),
               mebibytes(program->figures.bytes.weights));
@@ -117,6 +129,7 @@ static void add_memory(struct text *text, const struct program *program) {
     text_printf(text, "aliased   %.1f MiB more of activations, in memory of gradients that are not written yet\n",
                 mebibytes(aliased_bytes(program)));
   add_host(text, program);
+  add_disk(text, program);
 }
 
 /* Bytes of the weights of 4 bits: their codes, their scales of all kinds, and what they would take as floats. */
@@ -267,6 +280,12 @@ static void add_parts_json(json_t *root, const struct program *program) {
   }
   if (program->figures.bytes.host > 0)
     json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->figures.bytes.host));
+  if (program->disk.n_states > 0)
+    json_object_set_new(root, "disk",
+                        json_pack("{s:I, s:I, s:I, s:I}", "bytes", (json_int_t)program->figures.bytes.disk, "buckets",
+                                  (json_int_t)program->disk.buckets, "read_bytes_per_step",
+                                  (json_int_t)program->figures.bytes.disk, "written_bytes_per_step",
+                                  (json_int_t)program->figures.bytes.disk));
   if (program->figures.n_split > 0)
     json_object_set_new(root, "split",
                         json_pack("{s:i, s:I, s:I}", "parameters", program->figures.n_split, "elements",
