@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gen/device_code/device_code.h"
-#include "gen/device_code/ptx_read.h"
+#include "gen/ptx/ptx_read.h"
 
 struct ptx_check {
   struct device_code code;

@@ -1,7 +1,7 @@
 /* PTX: the text of NVIDIA's virtual machine (NVIDIA, "PTX ISA", chapters 4, 10, 11) as statements, one at a time, each
  * with the line of CUDA C that it was made of. */
-#ifndef ACCEL_DEVICE_CODE_PTX_READ_H
-#define ACCEL_DEVICE_CODE_PTX_READ_H
+#ifndef ACCEL_PTX_READ_H
+#define ACCEL_PTX_READ_H
 
 #include <stdbool.h>
 
@@ -12,6 +12,8 @@ enum ptx_kind {
   PTX_END,
   PTX_FUNCTION,    /* the head of a function with a body */
   PTX_CLOSE,       /* the end of a function */
+  PTX_SCOPE,       /* within a function, a scope of names opens */
+  PTX_SCOPE_END,   /* and the last one that has opened ends */
   PTX_LABEL,       /* `name` */
   PTX_DECLARATION, /* of memory or of a function without a body; anywhere */
   PTX_INSTRUCTION,

@@ -1,4 +1,4 @@
-#include "gen/device_code/ptx_read.h"
+#include "gen/ptx/ptx_read.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -195,7 +195,7 @@ struct ptx_statement ptx_next(struct ptx_reader *r) {
       return statement;
     }
     r->depth += ended == '{' ? 1 : -1;
-    statement.kind = PTX_CLOSE;
-    if (r->depth == 0) return statement;
+    statement.kind = r->depth == 0 ? PTX_CLOSE : ended == '{' ? PTX_SCOPE : PTX_SCOPE_END;
+    return statement;
   }
 }
