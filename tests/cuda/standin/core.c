@@ -184,6 +184,20 @@ void memory_require(const void *address, size_t bytes, enum memory_kind kind, co
     fault("%s: %zu bytes from %p reach %zu bytes beyond their allocation", what, bytes, address, bytes - left);
 }
 
+bool memory_around(const void *address, const char **from, size_t *bytes) {
+  const struct block *block = block_at(address);
+  if (block == NULL) return false;
+  *from = block->address;
+  *bytes = block->bytes;
+  return true;
+}
+
+size_t memory_left(const void *address) {
+  const char *from;
+  size_t bytes;
+  return memory_around(address, &from, &bytes) ? bytes - (size_t)((const char *)address - from) : 0;
+}
+
 size_t memory_used(void) {
   size_t sum = 0;
   for (int i = 0; i < n_blocks; i++) sum += blocks[i].bytes;

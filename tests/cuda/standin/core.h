@@ -69,7 +69,16 @@ enum memory_kind memory_kind_of(const void *address);
 /* A fault unless `bytes` from there are in one allocation of that kind. */
 void memory_require(const void *address, size_t bytes, enum memory_kind kind, const char *what);
 
+/* How many bytes there are from an address to the end of its allocation; 0: it is in none. */
+size_t memory_left(const void *address);
+
+/* The allocation that an address is in; false: none. */
+bool memory_around(const void *address, const char **from, size_t *bytes);
+
 size_t memory_used(void);
+
+/* The range that cuMemAddressReserve gave; NULL: none. */
+const char *driver_range(void);
 
 /* Whether an address is of the range that cuMemAddressReserve gave, mapped or not. */
 bool driver_reserves(const void *address);
@@ -101,6 +110,9 @@ void cupti_work_ends(const char *name, int actor);
 
 /* What the present work, or the host, touches. Memory that is neither pinned nor the device's is not looked at. */
 void touch(const void *address, size_t bytes, bool writes);
+
+/* Whether something was written to each 4 bytes since they are looked at. */
+bool order_has_written(const void *address, size_t bytes);
 
 /* Looks at what is done with memory from now on. */
 void order_watch(void *address, size_t bytes);

@@ -39,6 +39,10 @@ static void protect(char *address, size_t bytes, int protection) {
   if (mprotect((void *)from, (end - from + page - 1) / page * page, protection) != 0) fault("mprotect failed");
 }
 
+const char *driver_range(void) {
+  return range.address;
+}
+
 bool driver_reserves(const void *address) {
   return range.address != NULL && (const char *)address >= range.address &&
          (const char *)address < range.address + range.bytes;

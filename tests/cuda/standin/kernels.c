@@ -1,14 +1,25 @@
-/* Kernels that nvcc has compiled: their launches are checked and noted, and compute nothing. */
+/* Kernels that nvcc has compiled: their launches are checked and noted. Those of an object with its PTX in plain text
+ * run, instruction by instruction; others compute nothing. */
 #include "tests/cuda/standin/core.h"
 
 #include <stdlib.h>
 
-struct kernel {
+#include "tests/cuda/standin/ptx/image.h"
+#include "tests/cuda/standin/ptx/program.h"
+
+/* What an object registers. */
+struct image {
+  const void *binary;
+  struct module *module; /* NULL: it has no PTX */
+};
+
+struct compiled {
   const void *function;
   const char *name;
-  struct kernel *next;
+  struct image *image;
+  struct compiled *next;
 };
-static struct kernel *kernels;
+static struct compiled *kernels;
 
 static struct {
   dim3 grid, block;
@@ -18,9 +29,12 @@ static struct {
 
 void **__cudaRegisterFatBinary(void *binary);
 void **__cudaRegisterFatBinary(void *binary) {
-  static void *handle;
-  (void)binary;
-  return &handle;
+  struct image *image = calloc(1, sizeof *image);
+  if (image == NULL) fault("no memory");
+  size_t length;
+  const char *text = image_text(binary, &length);
+  if (text != NULL) image->module = module_read("trainer.ptx", text, length);
+  return (void **)(void *)image;
 }
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaRegisterFatBinaryEnd(void **handle) {
@@ -46,10 +60,10 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
                             uint3 *block, dim3 *block_size, dim3 *grid_size, int *warp);
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, uint3 *thread,
                             uint3 *block, dim3 *block_size, dim3 *grid_size, int *warp) {
-  (void)handle, (void)device, (void)limit, (void)thread, (void)block, (void)block_size, (void)grid_size, (void)warp;
-  struct kernel *kernel = malloc(sizeof *kernel);
+  (void)device, (void)limit, (void)thread, (void)block, (void)block_size, (void)grid_size, (void)warp;
+  struct compiled *kernel = malloc(sizeof *kernel);
   if (kernel == NULL) fault("no memory");
-  *kernel = (struct kernel){host, name, kernels};
+  *kernel = (struct compiled){host, name, (struct image *)(void *)handle, kernels};
   kernels = kernel;
 }
 
@@ -77,16 +91,25 @@ static void run_nothing(const void *arguments) {
 
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                              cudaStream_t stream) {
-  const char *name = NULL;
-  (void)arguments, (void)shared;
-  for (const struct kernel *at = kernels; at != NULL; at = at->next)
-    if (at->function == function) name = at->name;
-  if (name == NULL) fault("cudaLaunchKernel of what is no kernel");
+  const struct compiled *compiled = kernels;
+  while (compiled != NULL && compiled->function != function) compiled = compiled->next;
+  if (compiled == NULL) fault("cudaLaunchKernel of what is no kernel");
+  const char *name = compiled->name;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535)
     fault("%s: a grid of %u x %u x %u", name, grid.x, grid.y, grid.z);
   if (block.x * block.y * block.z == 0 || block.x * block.y * block.z > 1024 || block.z > 64)
     fault("%s: a block of %u x %u x %u", name, block.x, block.y, block.z);
-  standin_launch(stream, name, run_nothing, &grid, sizeof grid);
+  if (compiled->image->module == NULL) {
+    standin_launch(stream, name, run_nothing, &grid, sizeof grid);
+    return cudaSuccess;
+  }
+  struct kernel *kernel = module_kernel(compiled->image->module, name);
+  if (kernel == NULL) fault("%s: the PTX has no such kernel", name);
+  size_t bytes;
+  void *launch = ptx_launch_of(kernel, (uint32_t[]){grid.x, grid.y, grid.z}, (uint32_t[]){block.x, block.y, block.z},
+                               (uint32_t)shared, arguments, &bytes);
+  standin_launch(stream, name, ptx_launch_run, launch, bytes);
+  free(launch);
   return cudaSuccess;
 }
 

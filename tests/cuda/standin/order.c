@@ -180,6 +180,15 @@ static bool has_readers(const struct shadow *shadow) {
   return (shadow->reads[0] | shadow->reads[1] | shadow->reads[2] | shadow->reads[3]) != 0;
 }
 
+bool order_has_written(const void *address, size_t bytes) {
+  const char *first = (const char *)((uintptr_t)address / GRANULE * GRANULE);
+  const size_t granules = ((size_t)((const char *)address - first) + bytes + GRANULE - 1) / GRANULE;
+  const struct shadow *shadow = shadows_of(address, bytes);
+  for (size_t i = 0; i < granules && shadow != NULL; i++)
+    if (shadow[i].write == 0) return false;
+  return true;
+}
+
 void touch(const void *address, size_t bytes, bool writes) {
   if (!is_main || bytes == 0) return;
   const bool far = (uintptr_t)address + bytes <= lowest || (uintptr_t)address >= highest;

@@ -16,7 +16,9 @@
  * STANDIN_RDMA (1: memory of the driver's interface may be for GPUDirect RDMA), STANDIN_FABRIC (2: it may have handles
  * for other machines; 1: the GPU has them and gives none), STANDIN_HANDLES (1: and for other processes),
  * STANDIN_GRANULARITY (2 MiB) of memory of the driver's interface, where addresses without memory are not touched;
- * STANDIN_TRACE=FILE gets a line for each call. */
+ * STANDIN_TRACE=FILE gets a line for each call. Of kernels that run by their PTX: STANDIN_ORDER (0: as they are
+ * numbered) draws in which order blocks and warps take turns, STANDIN_ARRAYS=FILE has a line with the offset and the
+ * bytes of each array of the program's arena. */
 #ifndef TESTS_CUDA_STANDIN_H
 #define TESTS_CUDA_STANDIN_H
 

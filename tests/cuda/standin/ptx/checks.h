@@ -1,0 +1,34 @@
+/* What a GPU does not check: each function ends the process where a rule is broken, with what is wrong there. */
+#ifndef TESTS_CUDA_PTX_CHECKS_H
+#define TESTS_CUDA_PTX_CHECKS_H
+
+#include "tests/cuda/standin/ptx/warp.h"
+
+/* Ends the process with what is wrong at an instruction, in a lane or, -1, in the warp. */
+_Noreturn void wrong(const struct warp *warp, const struct instruction *of, int lane, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Begins a launch: what its parameters point to, and marks for its blocks in the shadow of the device's memory. */
+void checks_begin(struct launch *launch);
+
+/* A variable of a module, which is in no allocation. */
+void checks_know(const void *address, size_t bytes);
+
+/* The active lanes read or write `bytes` each at addresses of the host. A fault where that is outside of what the
+ * address was derived from, was never written, or is what another block of the launch writes, or reads what this one
+ * writes. */
+void check_global(struct warp *warp, const struct instruction *of, const struct place *place, const uint64_t *addresses,
+                  unsigned bytes, bool writes);
+
+/* The same in shared memory, where the other threads are those of the block, and barriers order them. */
+void check_shared(struct warp *warp, const struct instruction *of, const uint64_t *addresses, unsigned bytes,
+                  bool writes);
+
+/* The same in a thread's own memory, which no other one sees. */
+void check_local(struct warp *warp, const struct instruction *of, const uint64_t *addresses, unsigned bytes,
+                 bool writes);
+
+/* An operand that has no value in an active lane is a fault. */
+void check_defined(const struct warp *warp, const struct instruction *of);
+
+#endif
