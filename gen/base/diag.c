@@ -52,6 +52,12 @@ void diag_help(struct diagnostics *diags, const char *format, ...) {
   va_end(args);
 }
 
+const char *diag_first_error(struct arena *arena, const struct diagnostics *diags) {
+  for (int i = 0; i < diags->count; i++)
+    if (diags->items[i].severity == SEVERITY_ERROR) return arena_string(arena, diags->items[i].message);
+  return "no error was reported";
+}
+
 static const char *source_text(const struct diagnostics *diags, const char *file) {
   for (int i = 0; i < diags->n_sources; i++)
     if (strcmp(diags->sources[i].file, file) == 0) return diags->sources[i].text;

@@ -50,6 +50,10 @@ void diag_note(struct diagnostics *diags, struct location where, const char *for
     __attribute__((format(printf, 3, 4)));
 void diag_help(struct diagnostics *diags, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The message of the first error, copied into `arena`; without one, that nothing was
+ * reported. */
+const char *diag_first_error(struct arena *arena, const struct diagnostics *diags);
+
 /* Prints all, in the compiler's form, sorted by location within a file:
  *   job.yaml:9:3: error: …
  *       9 |   mixed_precision: bf61

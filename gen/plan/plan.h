@@ -9,7 +9,7 @@
 struct plan_request {
   enum program_kind kind;
   const struct tuning *tuning;       /* measurements by which it chooses among variants of kernels; NULL: none */
-  const struct peeled_loops *peeled; /* whose first iterations are peeled off; NULL: none. plan_least (solve.h) finds
+  const struct peeled_loops *peeled; /* whose first iterations are peeled off; NULL: none. plan_least (trial.h) finds
                                         which should be */
   /* The model with the batch of an evaluation: a second graph of the same parameters, which becomes the program's
    * second entry. NULL: an evaluation takes the batches of training. */

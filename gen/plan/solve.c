@@ -3,67 +3,7 @@
 #include "gen/base/quantity.h"
 #include "gen/plan/graph/chunk.h"
 #include "gen/plan/graph/recompute.h"
-#include "gen/plan/memory/alias.h"
-#include "gen/plan/plan.h"
 #include "gen/plan/report/report.h"
-
-/* What one setup of a job takes. */
-struct trial {
-  struct memory_bytes bytes;
-  double flops; /* of a step */
-  bool good;    /* it could be planned */
-};
-
-/* Reads the model with the batch of an evaluation, where that is another one. */
-static bool read_evaluated(struct arena *arena, const struct planner *planner, const struct job *job,
-                           struct plan_request *request, struct diagnostics *diags) {
-  if (planner->kind != PROGRAM_TRAIN || !job_evaluates_other_batches(job)) return true;
-  const struct job evaluated = job_of_evaluation(job);
-  request->evaluated = planner->read(planner->context, arena, &evaluated, diags);
-  if (request->evaluated != NULL) return true;
-  diag_note(diags, job_where(job, "data.eval_batch_size"), "'data.eval_batch_size' is %d here",
-            evaluated.data.batch_size);
-  return false;
-}
-
-static struct program *plan_with(struct arena *arena, const struct planner *planner, const struct job *job,
-                                 const struct peeled_loops *peeled, struct diagnostics *diags, const char *dump,
-                                 const char **dumped) {
-  struct plan_request request = {
-      .kind = planner->kind, .tuning = planner->tuning, .peeled = peeled, .shows_map = planner->shows_map};
-  struct graph *graph = planner->read(planner->context, arena, job, diags);
-  if (graph == NULL || !read_evaluated(arena, planner, job, &request, diags)) return NULL;
-  return plan(builder_on(graph, diags), job, &request, diags, dump, dumped);
-}
-
-struct program *plan_least(struct arena *arena, const struct planner *planner, const struct job *job,
-                           struct diagnostics *diags, const char *dump, const char **dumped) {
-  struct program *whole = plan_with(arena, planner, job, NULL, diags, dump, dumped);
-  if (whole == NULL || whole->aliases.peeled == NULL) return whole;
-  struct diagnostics known = diagnostics_in(arena); /* it was all said of the first one */
-  const char *text = NULL;
-  struct program *peeled = plan_with(arena, planner, job, whole->aliases.peeled, &known, dump, &text);
-  if (peeled == NULL ||
-      peeled->figures.bytes.total > whole->figures.bytes.total - whole->figures.bytes.total / LEAST_OF_ARENA)
-    return whole;
-  if (dump != NULL) *dumped = text;
-  return peeled;
-}
-
-static struct program *plan_job(struct arena *arena, const struct planner *planner, const struct job *job,
-                                struct diagnostics *diags) {
-  return plan_least(arena, planner, job, diags, NULL, NULL);
-}
-
-static struct trial try_job(const struct planner *planner, const struct job *job) {
-  struct arena *arena = arena_new();
-  struct diagnostics diags = diagnostics_in(arena);
-  struct program *program = plan_job(arena, planner, job, &diags);
-  struct trial trial = {0};
-  if (program != NULL) trial = (struct trial){program->figures.bytes, program->figures.flops_per_step, true};
-  arena_free(arena);
-  return trial;
-}
 
 static bool fits(const struct trial *trial, const struct job *job) {
   return trial->good && (job->devices.memory == 0 || trial->bytes.total <= job->devices.memory);
@@ -81,7 +21,7 @@ struct search {
 };
 
 static bool try_setup(struct search *search, const struct job *setup) {
-  struct trial trial = try_job(search->planner, setup);
+  struct trial trial = try_job(NULL, search->planner, setup);
   if (!trial.good) return false;
   if (search->smallest_bytes.total == 0 || trial.bytes.total < search->smallest_bytes.total) {
     search->smallest = *setup;
@@ -192,19 +132,15 @@ static void refuse(struct arena *arena, const struct job *job, const struct memo
              bytes_text(arena, bytes->total), bytes_text(arena, job->devices.memory), classes_text(arena, bytes));
 }
 
-/* Samples of a batch, as the job file says them: of a rank, or of all ranks. */
-static int64_t in_file(const struct job *job, int64_t of_rank) {
-  return job->data.split_batches ? of_rank * job_training_ranks(job) : of_rank;
-}
-
 /* Whether smaller batches of an evaluation alone would fit, and a help that names them. */
 static bool help_evaluation(const struct planner *planner, const struct job *job, struct diagnostics *diags) {
   struct job less = *job;
   while (job_evaluates(&less) && less.data.eval_batch_size > 1) {
     less.data.eval_batch_size /= 2;
-    struct trial trial = try_job(planner, &less);
+    struct trial trial = try_job(NULL, planner, &less);
     if (!fits(&trial, &less)) continue;
-    diag_help(diags, "it fits with data.eval_batch_size: %lld", (long long)in_file(&less, less.data.eval_batch_size));
+    diag_help(diags, "it fits with data.eval_batch_size: %lld",
+              (long long)batch_in_file(&less, less.data.eval_batch_size));
     return true;
   }
   return false;
@@ -217,7 +153,7 @@ static void help_to_fit(struct arena *arena, const struct planner *planner, cons
   if (help_evaluation(planner, job, diags)) return;
   struct job chunked = *job;
   if (chunk_wanted(job) == 0) chunked.memory.cross_entropy_chunk = CHUNK_AUTO;
-  struct trial trial = try_job(planner, &chunked);
+  struct trial trial = try_job(NULL, planner, &chunked);
   struct search search = {.planner = planner, .job = job};
   if (try_checkpointing(arena, &search, diags) && search.flops > 0) {
     diag_help(diags, "it fits with memory.activation_checkpointing: %s", checkpointing_text(arena, &search.best));
@@ -227,17 +163,17 @@ static void help_to_fit(struct arena *arena, const struct planner *planner, cons
   search = (struct search){.planner = planner, .job = &chunked};
   if (!try_checkpointing(arena, &search, diags)) return;
   struct job less = search.flops > 0 ? search.best : search.smallest;
-  trial = try_job(planner, &less);
+  trial = try_job(NULL, planner, &less);
   while (!fits(&trial, &less) && less.data.batch_size > 1) {
     less.data.batch_size /= 2;
-    trial = try_job(planner, &less);
+    trial = try_job(NULL, planner, &less);
   }
   const char *what = fits(&trial, &less) ? "it fits"
                                          : arena_printf(arena, "the least that it could take is %s,",
                                                         bytes_text(arena, trial.bytes.total));
   diag_help(diags,
             "%s with data.batch_size: %lld, memory.cross_entropy_chunk: auto and memory.activation_checkpointing: %s",
-            what, (long long)in_file(&less, less.data.batch_size), checkpointing_text(arena, &less));
+            what, (long long)batch_in_file(&less, less.data.batch_size), checkpointing_text(arena, &less));
 }
 
 /* With which reserve the modules in memory would be fewer by what lacks. */
@@ -262,7 +198,7 @@ bool check_memory(const struct planner *planner, const struct program *program, 
 /* `without`: the job less one measure. */
 static void add_saving(const struct planner *planner, struct program *program, const char *measure,
                        const struct job *without) {
-  struct trial trial = try_job(planner, without);
+  struct trial trial = try_job(NULL, planner, without);
   if (!trial.good) return;
   program->figures.savings[program->figures.n_savings++] =
       (struct saving){.measure = measure,
@@ -294,7 +230,7 @@ static bool solve_checkpointing(struct arena *arena, const struct planner *plann
   }
   if (search.smallest_bytes.total == 0) {
     struct job setup = setup_of(job, CHECKPOINTING_NONE, 0);
-    plan_job(arena, planner, &setup, diags); /* says why it cannot be planned */
+    plan_least(arena, planner, &setup, diags, NULL, NULL); /* says why it cannot be planned */
     return false;
   }
   refuse(arena, job, &search.smallest_bytes,
@@ -305,22 +241,17 @@ static bool solve_checkpointing(struct arena *arena, const struct planner *plann
   return false;
 }
 
-/* The samples of a step of one rank; 0: not given. */
-static int64_t samples_of_rank(const struct job *job) {
-  return job->accumulation.train_batch_size / job_batch_ranks(job);
-}
-
 /* The largest micro-batch that fits: a power of two or, when the samples of a step are given, a divisor of them. */
 static int solve_batch(const struct planner *planner, const struct job *job, struct memory_bytes *least) {
   enum { MOST = 1 << 20 };
-  int64_t step = samples_of_rank(job);
+  int64_t step = step_of_rank(job);
   int best = 0;
   for (int64_t size = 1; size <= (step > 0 ? step : MOST); size = step > 0 ? size + 1 : size * 2) {
     if (step > 0 && step % size != 0) continue;
     struct job candidate = *job;
     candidate.data.batch_size = (int)size;
     if (job->accumulation.num_steps == 0) candidate.accumulation.num_steps = (int)(step / size);
-    struct trial trial = try_job(planner, &candidate);
+    struct trial trial = try_job(NULL, planner, &candidate);
     if (size == 1) *least = trial.bytes;
     if (!fits(&trial, &candidate)) break;
     best = (int)size;
@@ -333,9 +264,9 @@ static void refuse_one(struct arena *arena, const struct planner *planner, const
                        const struct memory_bytes *least, struct diagnostics *diags) {
   struct job one = *job;
   one.data.batch_size = 1;
-  if (job->accumulation.num_steps == 0) one.accumulation.num_steps = (int)samples_of_rank(job);
+  if (job->accumulation.num_steps == 0) one.accumulation.num_steps = (int)step_of_rank(job);
   if (least->total == 0) {
-    plan_job(arena, planner, &one, diags);
+    plan_least(arena, planner, &one, diags, NULL, NULL);
     return;
   }
   refuse(arena, job, least, "with data.batch_size: 1 the program takes", diags);
@@ -345,7 +276,7 @@ static void refuse_one(struct arena *arena, const struct planner *planner, const
 /* The key that is left open becomes the samples of a step of one rank over `by`. */
 static bool divide(struct arena *arena, const struct job *job, const char *key, int64_t by, int *quotient,
                    struct diagnostics *diags, struct job_override *found, int *count) {
-  int64_t samples = samples_of_rank(job), below = by < samples ? by : samples;
+  int64_t samples = step_of_rank(job), below = by < samples ? by : samples;
   if (samples % by == 0) {
     *quotient = (int)(samples / by);
     put_number(arena, found, count, key, samples / by);

@@ -1,24 +1,8 @@
-/* Solve: numbers that a job leaves to the plan, found by planning; and whether a plan fits the device.
- *
- * Planning needs a graph of its own each time, which the caller reads. */
+/* Solve: numbers that a job leaves to the plan, found by planning; and whether a plan fits the device. */
 #ifndef ACCEL_PLAN_SOLVE_H
 #define ACCEL_PLAN_SOLVE_H
 
-#include "gen/program/program.h"
-
-struct planner {
-  /* The model's graph for a job, in `arena`; NULL with errors in `diags`. */
-  struct graph *(*read)(void *context, struct arena *arena, const struct job *job, struct diagnostics *diags);
-  void *context;
-  enum program_kind kind;
-  const struct tuning *tuning; /* as plan() takes it */
-  bool shows_map;              /* so, too */
-};
-
-/* The job's program, with the first iterations of loops peeled off if that takes clearly less memory
- * (gen/plan/memory/alias.h). Otherwise as plan(). */
-struct program *plan_least(struct arena *arena, const struct planner *planner, const struct job *job,
-                           struct diagnostics *diags, const char *dump, const char **dumped);
+#include "gen/plan/trial.h"
 
 /* Whether the job leaves a number open: data.batch_size, accumulation.num_steps or memory.activation_checkpointing. */
 bool is_open(const struct job *job);

@@ -283,12 +283,6 @@ static struct job job_with(const struct job *job, struct cut cut) {
   return with;
 }
 
-static const char *first_error(struct arena *arena, const struct diagnostics *diags) {
-  for (int i = 0; i < diags->count; i++)
-    if (diags->items[i].severity == SEVERITY_ERROR) return arena_string(arena, diags->items[i].message);
-  return "it cannot be planned";
-}
-
 static struct division *read_division(struct arena *arena, const struct program *program, struct cut cut) {
   struct division *division = arena_alloc(arena, sizeof *division);
   struct reader reader = {.arena = arena, .program = program, .division = division};
@@ -313,7 +307,7 @@ const struct division *divide_job(struct arena *arena, const struct planner *pla
   const struct program *program =
       graph == NULL ? NULL : plan(builder_on(graph, &diags), &with, &request, &diags, NULL, NULL);
   struct division *division = program != NULL ? read_division(arena, program, cut) : NULL;
-  if (division == NULL) *why = first_error(arena, &diags);
+  if (division == NULL) *why = diag_first_error(arena, &diags);
   arena_free(own);
   return division;
 }

@@ -46,7 +46,7 @@ void mesh_keys(struct arena *arena, const struct mesh *mesh, const struct job *j
 
 /* ---- What the generator makes ---- */
 
-struct trial {
+struct tries {
   struct arena *arena;
   const struct planner *planner;
   const struct job_reader *reader;
@@ -74,53 +74,47 @@ static unsigned kind_of(const struct mesh *mesh) {
   return bits;
 }
 
-static const char *error_in(struct arena *arena, const struct diagnostics *diags) {
-  for (int i = 0; i < diags->count; i++)
-    if (diags->items[i].severity == SEVERITY_ERROR) return arena_string(arena, diags->items[i].message);
-  return "it cannot be planned";
-}
-
-static struct job *read_keys(struct trial *trial, struct arena *arena, const struct mesh *mesh,
+static struct job *read_keys(struct tries *tries, struct arena *arena, const struct mesh *mesh,
                              struct diagnostics *diags) {
   struct job_override keys[KEYS];
-  mesh_keys(arena, mesh, trial->result->job, keys);
-  return trial->reader->read(trial->reader->context, arena, keys, KEYS, diags);
+  mesh_keys(arena, mesh, tries->result->job, keys);
+  return tries->reader->read(tries->reader->context, arena, keys, KEYS, diags);
 }
 
 /* Whether its keys go together: asked once of each kind. */
-static const char *refusal_of(struct trial *trial, const struct mesh *mesh) {
+static const char *refusal_of(struct tries *tries, const struct mesh *mesh) {
   unsigned kind = kind_of(mesh);
-  for (int i = 0; i < trial->refused.count; i++)
-    if (trial->refused.items[i].axes == kind) return trial->refused.items[i].why;
+  for (int i = 0; i < tries->refused.count; i++)
+    if (tries->refused.items[i].axes == kind) return tries->refused.items[i].why;
   struct arena *own = arena_new();
   struct diagnostics diags = diagnostics_in(own);
-  const char *why = read_keys(trial, own, mesh, &diags) == NULL ? error_in(trial->arena, &diags) : NULL;
+  const char *why = read_keys(tries, own, mesh, &diags) == NULL ? diag_first_error(tries->arena, &diags) : NULL;
   arena_free(own);
-  if (why != NULL) ARENA_PUSH(trial->arena, trial->refused, ((struct refused){kind, why}));
+  if (why != NULL) ARENA_PUSH(tries->arena, tries->refused, ((struct refused){kind, why}));
   return why;
 }
 
-static const char *too_large(const struct trial *trial, int64_t bytes) {
-  return arena_printf(trial->arena, "its plan takes %s", bytes_text(trial->arena, bytes));
+static const char *too_large(const struct tries *tries, int64_t bytes) {
+  return arena_printf(tries->arena, "its plan takes %s", bytes_text(tries->arena, bytes));
 }
 
-static void plan_candidate(struct trial *trial, struct candidate *candidate) {
+static void plan_candidate(struct tries *tries, struct candidate *candidate) {
   struct arena *own = arena_new();
   struct diagnostics diags = diagnostics_in(own);
-  const struct job *job = read_keys(trial, own, &candidate->mesh, &diags);
-  const struct program *program = job != NULL ? plan_least(own, trial->planner, job, &diags, NULL, NULL) : NULL;
-  trial->n_plans++;
+  const struct job *job = read_keys(tries, own, &candidate->mesh, &diags);
+  const struct program *program = job != NULL ? plan_least(own, tries->planner, job, &diags, NULL, NULL) : NULL;
+  tries->n_plans++;
   if (program == NULL)
-    candidate->refused = error_in(trial->arena, &diags);
-  else if (candidate->bytes = program->figures.bytes.total, candidate->bytes > trial->result->hardware.memory)
-    candidate->refused = too_large(trial, candidate->bytes);
+    candidate->refused = diag_first_error(tries->arena, &diags);
+  else if (candidate->bytes = program->figures.bytes.total, candidate->bytes > tries->result->hardware.memory)
+    candidate->refused = too_large(tries, candidate->bytes);
   arena_free(own);
 }
 
-static void try_candidate(struct trial *trial, struct candidate *candidate) {
+static void try_candidate(struct tries *tries, struct candidate *candidate) {
   candidate->tried = true;
-  candidate->refused = refusal_of(trial, &candidate->mesh);
-  if (candidate->refused == NULL) plan_candidate(trial, candidate);
+  candidate->refused = refusal_of(tries, &candidate->mesh);
+  if (candidate->refused == NULL) plan_candidate(tries, candidate);
 }
 
 /* ---- The best ---- */
@@ -141,11 +135,11 @@ static void find_best(struct search_result *result) {
   }
 }
 
-static void find_chosen(struct trial *trial) {
-  struct search_result *result = trial->result;
-  for (int i = 0; i < result->n_candidates && result->chosen == NULL && trial->n_plans < MOST_PLANS; i++) {
+static void find_chosen(struct tries *tries) {
+  struct search_result *result = tries->result;
+  for (int i = 0; i < result->n_candidates && result->chosen == NULL && tries->n_plans < MOST_PLANS; i++) {
     struct candidate *candidate = &result->candidates[i];
-    try_candidate(trial, candidate);
+    try_candidate(tries, candidate);
     if (candidate->refused == NULL) result->chosen = candidate;
   }
 }
@@ -158,9 +152,9 @@ const struct search_result *search_mesh(struct arena *arena, const struct planne
   result->model_flops = result->divisions[0]->matmul_flops;
   find_candidates(arena, result);
   find_best(result);
-  struct trial trial = {.arena = arena, .planner = planner, .reader = reader, .result = result};
-  find_chosen(&trial);
+  struct tries tries = {.arena = arena, .planner = planner, .reader = reader, .result = result};
+  find_chosen(&tries);
   for (int i = 0; i < result->n_best; i++)
-    if (!result->best[i]->tried) try_candidate(&trial, result->best[i]);
+    if (!result->best[i]->tried) try_candidate(&tries, result->best[i]);
   return result;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/spec/assign.h"
+#include "gen/spec/extends.h"
 #include "gen/spec/source.h"
 #include "gen/spec/yaml.h"
 
@@ -24,6 +25,14 @@ static struct spec_node *read_value(struct arena *arena, const char *value, stru
   return source == NULL ? NULL : yaml_parse(arena, source, diags);
 }
 
+/* As a file that extends another takes a key away with null. */
+static const struct spec_node *without_key(struct arena *arena, const struct spec_node *document, const char *key,
+                                           struct spec_node *null, struct diagnostics *diags) {
+  const struct spec_node empty = {.kind = SPEC_MAP, .where = null->where};
+  const struct spec_node *above = document_assign(arena, NULL, &empty, key, null, diags);
+  return above == NULL ? NULL : extends_merge(arena, document, above, diags);
+}
+
 const struct spec_node *override_apply(struct arena *arena, const struct spec_node *document,
                                        const struct job_override *override, struct diagnostics *diags) {
   bool bare = override->value == NULL;
@@ -39,6 +48,9 @@ const struct spec_node *override_apply(struct arena *arena, const struct spec_no
   }
   if (document->kind != SPEC_MAP) return document; /* validation says so */
   struct spec_node *value = read_value(arena, override->value, where, diags);
-  struct spec_node *result = value == NULL ? NULL : document_assign(arena, NULL, document, override->key, value, diags);
+  if (value == NULL) return document;
+  const struct spec_node *result = value->kind == SPEC_NULL && value->text[0] != '\0'
+                                       ? without_key(arena, document, override->key, value, diags)
+                                       : document_assign(arena, NULL, document, override->key, value, diags);
   return result == NULL ? document : result;
 }

@@ -25,6 +25,7 @@ AUTO = ["parallelism=auto", "data.batch_size=auto", "memory={activation_checkpoi
         "devices={per_node: 4, memory: 1GiB, peak_flops: 5e10, memory_bandwidth: 5e9, link: {latency: 2, bandwidth: 2000}}"]
 PLANS += [("tiny", AUTO, []),
           ("tiny", [*RANKS, "parallelism.pp=2", "training.eval_interval=0", "accumulation={num_steps: 4, sync_with_dataloader: false}"], [])]
+PLANS += [("gpt2", [*RANKS, "devices.kind=cuda", "devices.memory=3GiB", "model.weights=none"], ["--fit"])]
 MEASURED = {".predicted_step", ".choices.seconds", ".data"}
 
 

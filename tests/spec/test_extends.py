@@ -111,6 +111,12 @@ class Extends(unittest.TestCase):
         self.write(open={**JOB, "devices": {"memory": "1GiB"}, "data": {**JOB["data"], "batch_size": "auto"}})
         self.assertRegex(self.run_it("check", "--resolved", "open.yaml"), r"batch_size: \d+ +# found by the plan")
 
+    def test_null(self):
+        """What --set takes away is as if no file had it."""
+        self.write(job={**JOB, "extends": "a.yaml"}, a="checkpoint: {total_limit: 7, every: 3}\nprecision: {mixed_precision: bf16}\n",
+                   without={**JOB, "checkpoint": {"every": 3}})
+        self.assertEqual(self.resolved("job.yaml", "--set", "checkpoint.total_limit=null", "--set", "precision=null"), self.resolved("without.yaml"))
+
     def test_paths(self):
         """A path is relative to the file that writes it, wherever the job is; the recorded job names it from the job."""
         self.write(**{"sets_base": {"model": {**JOB["model"], "source": "../models/gpt2.c"}}, "sets_mid": {"extends": "base.yaml"},
@@ -158,6 +164,8 @@ class Extends(unittest.TestCase):
         self.write(a="devices: {threads: 1}\n")
         self.refuse("--set overrides what files say", "job.yaml", "--set", "extends=b.yaml")
         self.refuse("'threads' must be", "job.yaml", "--set", "devices.threads=-1")
+        self.refuse("missing key 'model' in job", "job.yaml", "--set", "model=null")
+        self.refuse("--set optimizer.nesterov=null: error:", "job.yaml", "--set", "optimizer.nesterov=null")
         self.write(a="optimizer: {nesterov: null}\n")
         self.refuse("a.yaml:1:23: error:")  # nothing is there to remove
         self.write(job={"extends": "a.yaml"}, a="devices: {}\n")

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/base/control_group.h"
 #include "gen/base/system_file.h"
 #include "gen/base/text.h"
 #include "gen/commands/cli/process.h"
@@ -82,9 +83,17 @@ static double fastest_interface(struct arena *arena) {
   return fastest / 8;
 }
 
+static int64_t available_memory(struct arena *arena) {
+  const char *text = system_value(arena, system_file(arena, "/proc/meminfo"), "MemAvailable");
+  const double system = text != NULL ? strtod(text, NULL) * 1024 : 0,
+               group = control_group_limit(arena, "memory.max", "memory", "memory.limit_in_bytes");
+  return (int64_t)(group > 0 && (system == 0 || group < system) ? group : system);
+}
+
 struct machine machine_at_hand(struct arena *arena) {
   struct machine machine = {.processors = count_processors(),
                             .memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
+                            .available = available_memory(arena),
                             .bf16 = multiplies_bf16(arena),
                             .network = fastest_interface(arena)};
   if (machine.memory < 0) machine.memory = 0;

@@ -10,6 +10,7 @@
 struct machine {
   int64_t processors; /* that this process may run on */
   int64_t memory;     /* bytes; 0: not known */
+  int64_t available;  /* of it, what a new process may have, also by its control group; 0: not known */
   bool bf16;          /* the processor multiplies bfloat16 by instructions of its own */
   struct {
     int count;

@@ -60,6 +60,7 @@ struct options {
 
   bool predicts;          /* --nodes, --latency, --bandwidth or --step: what exchange takes is predicted */
   struct network network; /* over which */
+  bool fits;              /* --fit of `plan`: what could be trained in the memory at hand */
   bool device_map;        /* --device-map: `plan` prints which memory modules are in */
   double read_bandwidth;  /* --read-bandwidth MB/S: bytes a second that come from another memory; 0: not known */
 

@@ -316,8 +316,8 @@ const struct option option_table[] = {
                 "refused"},
     {"--set", NULL, "KEY=VALUE", .completes = COMPLETES_SETTING, .read = value_override,
      .commands = " JOB build plan tune check model launch import config estimate init export ",
-     .summary =
-         "override a key of the job: --set optimizer.lr=3e-4 --set data.train.path=other.txt; the value is YAML"},
+     .summary = "override a key of the job: --set optimizer.lr=3e-4 --set data.train.path=other.txt; the value is "
+                "YAML, and null removes the key"},
     {"--program", NULL, "KIND", .choices = " train evaluate generate ", MEMBER(program),
      .commands = " JOB build plan diff ",
      .summary = "the trainer (default), the evaluator of its weights, or the generator of text"},
@@ -345,6 +345,8 @@ const struct option option_table[] = {
      .summary = "predict for a network of this bandwidth in megabytes a second (1250)"},
     {"--step", NULL, "MS", .read = value_step, .commands = " plan ",
      .summary = "the milliseconds of a step of one rank, to predict by"},
+    {"--fit", .commands = " plan ", MEMBER(fits), .page = "memory.md#what-fits",
+     .summary = "print the largest batch and the longest sequence that fit the memory, and what else could be trained"},
     {"--device-map", .commands = " plan ", MEMBER(device_map), .page = "memory.md#which-memory-modules-are-in",
      .summary = "print which memory each module is in, their sizes, the largest layer, and what streams"},
     {"--read-bandwidth", NULL, "MB/S", .read = value_read_bandwidth, .commands = " plan ",

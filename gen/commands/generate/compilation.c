@@ -252,18 +252,21 @@ const char *compilation_job_file(const struct options *options) {
   return options->n_overrides == 0 ? name_in_folder(options->argument) : NULL;
 }
 
+struct planner compilation_planner(struct compilation *compilation) {
+  return (struct planner){read_graph, compilation, compilation->kind, compilation->tuning,
+                          compilation->options->device_map};
+}
+
 int compile_to_job(struct compilation *compilation) {
   if (!read_job(compilation, compilation->options->overrides, compilation->options->n_overrides)) return STATUS_BAD_JOB;
-  struct planner planner = {read_graph, compilation, compilation->kind, compilation->tuning,
-                            compilation->options->device_map};
-  return read_model(compilation) && check_published(compilation) && close_job(compilation, &planner) ? STATUS_OK
-                                                                                                     : STATUS_BAD_JOB;
+  if (!read_model(compilation) || !check_published(compilation)) return STATUS_BAD_JOB;
+  const struct planner planner = compilation_planner(compilation);
+  return compilation->leaves_open || close_job(compilation, &planner) ? STATUS_OK : STATUS_BAD_JOB;
 }
 
 int compile_to_program(struct compilation *compilation) {
   if (compile_to_job(compilation) != STATUS_OK) return STATUS_BAD_JOB;
-  struct planner planner = {read_graph, compilation, compilation->kind, compilation->tuning,
-                            compilation->options->device_map};
+  const struct planner planner = compilation_planner(compilation);
   if (compilation->kind == PROGRAM_TRAIN && !find_steps(compilation->job, &compilation->diags)) return STATUS_BAD_JOB;
   if (compilation->adjust != NULL) compilation->adjust(compilation->context, compilation->job);
   compilation->program = plan_least(compilation->arena, &planner, compilation->job, &compilation->diags,

@@ -4,6 +4,7 @@
 
 #include "gen/commands/cli/options.h"
 #include "gen/emit/origin.h"
+#include "gen/plan/trial.h"
 #include "gen/program/program.h"
 
 struct inputs;
@@ -25,6 +26,7 @@ struct compilation {
   const struct tuning *tuning; /* what was measured of kernels; NULL: nothing. Set before: it serves */
   void (*adjust)(void *context, struct job *job); /* changes the job before it is planned; NULL: nothing */
   void *context;
+  bool leaves_open;                     /* numbers that the job leaves open stay so, and its mesh */
   const struct search_result *searched; /* what the search of its mesh has found; NULL: there was none */
   struct program *program;
   const char *second;             /* the program's second text, where its target has two */
@@ -38,6 +40,9 @@ const char *compilation_job_file(const struct options *options);
 /* Reads the job, and plans as often as it takes to find the numbers that it leaves open. A status; STATUS_OK leaves
  * compilation->job set. The caller has set options, arena, diags and kind. */
 int compile_to_job(struct compilation *compilation);
+
+/* What plans its job and variations of it, once compile_to_job has read it. */
+struct planner compilation_planner(struct compilation *compilation);
 
 /* The same, and plans the job: STATUS_OK leaves compilation->program set. */
 int compile_to_program(struct compilation *compilation);

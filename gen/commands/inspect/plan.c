@@ -6,6 +6,7 @@
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/generate/generate.h"
 #include "gen/commands/generate/length.h"
+#include "gen/commands/inspect/fit.h"
 #include "gen/commands/report/plan_page.h"
 #include "gen/plan/kernels/predict.h"
 #include "gen/plan/ranks/cost.h"
@@ -88,6 +89,7 @@ static int put_plan(const struct compilation *compilation, const struct asked *a
 }
 
 int command_plan(const struct options *options) {
+  if (options->fits) return plan_fit(options);
   struct compilation compilation;
   int status = begin_compilation(&compilation, options);
   if (status == STATUS_OK) status = compile_to_program(&compilation);

@@ -54,12 +54,6 @@ static const char *job_text(const struct options *options, const struct family *
 
 /* ---- Plans ---- */
 
-static const char *first_error(struct arena *arena, const struct diagnostics *diags) {
-  for (int i = 0; i < diags->count; i++)
-    if (diags->items[i].severity == SEVERITY_ERROR) return arena_string(arena, diags->items[i].message);
-  return "there is no plan";
-}
-
 /* The plan with keys after those of the command line. */
 static int plan_with(const struct estimator *e, struct arena *arena, const struct job_override *more, int n_more,
                      struct options *options, struct compilation *compilation) {
@@ -100,7 +94,7 @@ static void try_way(const struct estimator *e, const char *optimizer, const char
   if (plan_with(e, arena, keys, MORE, &options, &compilation) == STATUS_OK)
     setup.bytes = compilation.program->figures.bytes;
   else
-    setup.refused = first_error(e->options->arena, &compilation.diags);
+    setup.refused = diag_first_error(e->options->arena, &compilation.diags);
   ARENA_PUSH(e->options->arena, e->estimate->setups, setup);
   arena_free(arena);
 }

@@ -10,6 +10,7 @@
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/files.h"
 #include "gen/commands/generate/compilation.h"
+#include "gen/commands/generate/targets.h"
 #include "gen/commands/start/dialog.h"
 #include "gen/commands/start/family.h"
 #include "gen/commands/start/masking.h"
@@ -292,18 +293,10 @@ static bool add_data(struct init *init) {
 
 /* ---- Adapters ---- */
 
-/* The modules of an attention that PEFT adapts by default, as models call them. */
 static bool add_lora(struct init *init) {
-  static const char *const known[][2] = {{"q_proj", "q_proj, v_proj"},
-                                         {"c_attn", "c_attn"},
-                                         {"query_key_value", "query_key_value"},
-                                         {"query", "query, value"}};
   struct arena *arena = init->options->arena;
-  size_t length;
-  const char *text = read_bytes(arena, init->source, &length), *targets = NULL;
   if (!init->options->lora) return true;
-  for (size_t i = 0; text != NULL && targets == NULL && i < sizeof known / sizeof *known; i++)
-    if (strstr(text, arena_printf(arena, "\"%s\"", known[i][0])) != NULL) targets = known[i][1];
+  const char *targets = usual_targets(arena, init->source);
   if (targets == NULL)
     return fail(init, "it is not known which matrices of this model are the attention's",
                 "leave --lora out, and name them in the job: model.lora.targets");

@@ -1,0 +1,61 @@
+#include "gen/plan/trial.h"
+
+#include "gen/plan/memory/alias.h"
+#include "gen/plan/plan.h"
+
+/* Reads the model with the batch of an evaluation, where that is another one. */
+static bool read_evaluated(struct arena *arena, const struct planner *planner, const struct job *job,
+                           struct plan_request *request, struct diagnostics *diags) {
+  if (planner->kind != PROGRAM_TRAIN || !job_evaluates_other_batches(job)) return true;
+  const struct job evaluated = job_of_evaluation(job);
+  request->evaluated = planner->read(planner->context, arena, &evaluated, diags);
+  if (request->evaluated != NULL) return true;
+  diag_note(diags, job_where(job, "data.eval_batch_size"), "'data.eval_batch_size' is %d here",
+            evaluated.data.batch_size);
+  return false;
+}
+
+static struct program *plan_with(struct arena *arena, const struct planner *planner, const struct job *job,
+                                 const struct peeled_loops *peeled, struct diagnostics *diags, const char *dump,
+                                 const char **dumped) {
+  struct plan_request request = {
+      .kind = planner->kind, .tuning = planner->tuning, .peeled = peeled, .shows_map = planner->shows_map};
+  struct graph *graph = planner->read(planner->context, arena, job, diags);
+  if (graph == NULL || !read_evaluated(arena, planner, job, &request, diags)) return NULL;
+  return plan(builder_on(graph, diags), job, &request, diags, dump, dumped);
+}
+
+struct program *plan_least(struct arena *arena, const struct planner *planner, const struct job *job,
+                           struct diagnostics *diags, const char *dump, const char **dumped) {
+  struct program *whole = plan_with(arena, planner, job, NULL, diags, dump, dumped);
+  if (whole == NULL || whole->aliases.peeled == NULL) return whole;
+  struct diagnostics known = diagnostics_in(arena); /* it was all said of the first one */
+  const char *text = NULL;
+  struct program *peeled = plan_with(arena, planner, job, whole->aliases.peeled, &known, dump, &text);
+  if (peeled == NULL ||
+      peeled->figures.bytes.total > whole->figures.bytes.total - whole->figures.bytes.total / LEAST_OF_ARENA)
+    return whole;
+  if (dump != NULL) *dumped = text;
+  return peeled;
+}
+
+struct trial try_job(struct arena *keep, const struct planner *planner, const struct job *job) {
+  struct arena *arena = arena_new();
+  struct diagnostics diags = diagnostics_in(arena);
+  const struct program *program = plan_least(arena, planner, job, &diags, NULL, NULL);
+  struct trial trial = {0};
+  if (program != NULL)
+    trial = (struct trial){program->figures.bytes, program->figures.flops_per_step, NULL, true};
+  else if (keep != NULL)
+    trial.refusal = diag_first_error(keep, &diags);
+  arena_free(arena);
+  return trial;
+}
+
+int64_t batch_in_file(const struct job *job, int64_t of_rank) {
+  return job->data.split_batches ? of_rank * job_training_ranks(job) : of_rank;
+}
+
+int64_t step_of_rank(const struct job *job) {
+  return job->accumulation.train_batch_size / job_batch_ranks(job);
+}
