@@ -1,6 +1,8 @@
 /* Matrix products and convolutions: what each reads and writes. */
 #include "gen/audit/interp_external.h"
 
+#include <string.h>
+
 int64_t external_matrix_bytes(struct matrix matrix) {
   int64_t rows = matrix.rows.kind == VALUE_INTEGER ? matrix.rows.high : VALUE_MAX;
   if (rows <= 0 || matrix.columns <= 0) return 0;
@@ -104,13 +106,14 @@ struct value external_multiply_quantized(const struct call *call) {
   if (gemm == NULL || call->count != NESTED_OFFSET + 1) return value_number(ORIGIN_DATA);
   const int64_t rows = external_member(interp, gemm, "rows", 0), out = external_member(interp, gemm, "out", 0);
   const int64_t in = external_member(interp, gemm, "in", 0), count = bounded_multiply(out, in);
-  const int64_t blocks = bounded_add(count, BLOCK - 1) / BLOCK;
+  const bool int8 = strcmp(external_enumerator(interp, gemm, "as"), "ACCEL_CODES_INT8") == 0;
+  const int64_t blocks = int8 ? out : bounded_add(count, BLOCK - 1) / BLOCK;
   const bool straight = external_member(interp, gemm, "straight", 0) != 0;
   const bool nested = points_to_bytes(call, ABSMAX);
   const int64_t size = external_member(interp, gemm, "type", 0) == 0 ? 4 : 2;
   const int64_t bytes = bounded_multiply(bounded_multiply(rows, straight ? in : out), size);
   external_touch(call, X, bounded_multiply(bounded_multiply(rows, straight ? out : in), size), false);
-  external_touch(call, CODES, bounded_add(count, 1) / 2, false);
+  external_touch(call, CODES, int8 ? count : bounded_add(count, 1) / 2, false);
   external_touch(call, ABSMAX, bounded_multiply(blocks, nested ? 1 : 4), false);
   if (nested) {
     external_touch(call, NESTED_ABSMAX, bounded_multiply(bounded_add(blocks, NESTED - 1) / NESTED, 4), false);
@@ -119,6 +122,29 @@ struct value external_multiply_quantized(const struct call *call) {
   if (external_member(interp, gemm, "accumulate", 0) != 0) external_touch(call, Y, bytes, false);
   external_touch(call, Y, bytes, true);
   for (int i = X; i <= (nested ? NESTED_OFFSET : ABSMAX); i++) external_require_noalias(call, Y, i);
+  return value_number(ORIGIN_DATA);
+}
+
+/* accel_multiply_int8(gemm, y, row_codes, row_scales, outliers, x, codes, scales, valid) of accel/int8_gemm.h. */
+struct value external_multiply_int8(const struct call *call) {
+  enum { Y = 1, ROW_CODES, ROW_SCALES, OUTLIERS, X, CODES, SCALES, VALID };
+  struct interp *interp = call->interp;
+  const struct object *gemm = external_described(call);
+  if (gemm == NULL || call->count != VALID + 1) return value_number(ORIGIN_DATA);
+  const int64_t rows = external_member(interp, gemm, "rows", 0), out = external_member(interp, gemm, "out", 0);
+  const int64_t in = external_member(interp, gemm, "in", 0), elements = bounded_multiply(rows, in);
+  const int64_t size = external_member(interp, gemm, "type", 0) == 0 ? 4 : 2;
+  external_touch(call, X, bounded_multiply(elements, size), false);
+  external_touch(call, CODES, bounded_multiply(out, in), false);
+  external_touch(call, SCALES, bounded_multiply(out, 4), false);
+  const bool all = value_is_null(call->arguments[VALID]);
+  if (!all) external_touch(call, VALID, 4, false);
+  external_touch(call, ROW_CODES, elements, true);
+  external_touch(call, ROW_SCALES, bounded_multiply(rows, 4), true);
+  external_touch(call, OUTLIERS, bounded_multiply(bounded_add(in, 1), 4), true);
+  external_touch(call, Y, bounded_multiply(bounded_multiply(rows, out), size), true);
+  for (int i = Y; i <= OUTLIERS; i++)
+    for (int k = i + 1; k <= (all ? SCALES : VALID); k++) external_require_noalias(call, i, k);
   return value_number(ORIGIN_DATA);
 }
 

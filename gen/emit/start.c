@@ -97,6 +97,11 @@ static int row_of_quantized(const struct program *program, const struct weight *
   return weight != NULL ? layers_row(program, (int)(weight - program->weights->items)) : -1;
 }
 
+static const char *codes_enumerator(enum quant_type type) {
+  static const char *const names[] = {[QUANT_NF4] = "NF4", [QUANT_FP4] = "FP4", [QUANT_INT8] = "INT8"};
+  return names[type];
+}
+
 struct jinja_value quantized_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
@@ -114,7 +119,7 @@ struct jinja_value quantized_value(const struct program *program) {
     set_int(arena, value, "nested_absmax", row_of_quantized(program, nested));
     set_int(arena, value, "nested_offset", row_of_quantized(program, offset));
     set_bool(arena, value, "in_out", quantized->in_out);
-    set_bool(arena, value, "fp4", program->job->model.quantize.type == QUANT_FP4);
+    set_text(arena, value, "codes_as", codes_enumerator(program->job->model.quantize.type));
     set_int(arena, value, "out", quantized->out);
     set_int(arena, value, "in", quantized->in);
     set_text(arena, value, "init", init_enumerator(quantized->init.kind));

@@ -30,12 +30,13 @@ const char *init_enumerator(enum initializer_kind kind) {
 }
 
 const char *dtype_enumerator(enum dtype dtype) {
-  static const char *const names[] = {"FLOAT32", "INT32", "BFLOAT16", "FLOAT16", "UINT8", "INT64", "FLOAT64"};
+  static const char *const names[] = {"FLOAT32", "INT32", "BFLOAT16", "FLOAT16", "UINT8", "INT64", "FLOAT64", "INT8"};
   return names[dtype];
 }
 
 const char *element_type(enum dtype dtype) {
-  static const char *const types[] = {"float", "int32_t", "accel_bf16", "accel_f16", "uint8_t", "int64_t", "double"};
+  static const char *const types[] = {"float",   "int32_t", "accel_bf16", "accel_f16",
+                                      "uint8_t", "int64_t", "double",     "int8_t"};
   return types[dtype];
 }
 

@@ -102,7 +102,7 @@ struct op_types {
   struct autocast autocast;
   bool float32_on_cpu; /* processors have no kernel of 16 bits: operands of 16 bits are widened, and results narrowed */
   /* The node multiplies by codes: its type is that of input 0, the only operand that casts are for, and where autocast
-   * has no say it is the job's own for such products. */
+   * has no say it is the job's own for such products, if it has one. */
   bool by_codes;
   /* OP_KERNEL: the template reads and writes floating-point operands as float32, whatever the model's type is. */
   bool wide;

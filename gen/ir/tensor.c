@@ -5,12 +5,12 @@
 #include "gen/base/text.h"
 
 const char *dtype_name(enum dtype dtype) {
-  static const char *const names[] = {"float32", "int32", "bfloat16", "float16", "uint8", "int64", "float64"};
+  static const char *const names[] = {"float32", "int32", "bfloat16", "float16", "uint8", "int64", "float64", "int8"};
   return names[dtype];
 }
 
 const char *dtype_short_name(enum dtype dtype) {
-  static const char *const names[] = {"f32", "i32", "bf16", "f16", "u8", "i64", "f64"};
+  static const char *const names[] = {"f32", "i32", "bf16", "f16", "u8", "i64", "f64", "i8"};
   return names[dtype];
 }
 
@@ -28,7 +28,7 @@ enum dtype dtype_widest(enum dtype a, enum dtype b) {
 
 int64_t dtype_size(enum dtype dtype) {
   static const int64_t sizes[] = {[DTYPE_FLOAT32] = 4, [DTYPE_INT32] = 4, [DTYPE_BFLOAT16] = 2, [DTYPE_FLOAT16] = 2,
-                                  [DTYPE_UINT8] = 1,   [DTYPE_INT64] = 8, [DTYPE_FLOAT64] = 8};
+                                  [DTYPE_UINT8] = 1,   [DTYPE_INT64] = 8, [DTYPE_FLOAT64] = 8,  [DTYPE_INT8] = 1};
   return sizes[dtype];
 }
 

@@ -9,7 +9,16 @@
 
 enum { MAX_RANK = 8 };
 
-enum dtype { DTYPE_FLOAT32, DTYPE_INT32, DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_UINT8, DTYPE_INT64, DTYPE_FLOAT64 };
+enum dtype {
+  DTYPE_FLOAT32,
+  DTYPE_INT32,
+  DTYPE_BFLOAT16,
+  DTYPE_FLOAT16,
+  DTYPE_UINT8,
+  DTYPE_INT64,
+  DTYPE_FLOAT64,
+  DTYPE_INT8
+};
 
 /* Row-major extents; rank 0 is a scalar. Every extent is at least 1. */
 struct shape {
@@ -17,7 +26,7 @@ struct shape {
   int64_t dim[MAX_RANK];
 };
 
-/* "float32", "int32", "bfloat16", "float16", "uint8", "int64", "float64". */
+/* "float32", "int32", "bfloat16", "float16", "uint8", "int64", "float64", "int8". */
 const char *dtype_name(enum dtype dtype);
 
 /* The same as a part of a C name: "f32", "i32", "bf16", "f16", "u8", "i64", "f64". */

@@ -1,7 +1,10 @@
-/* y = x W^T, x [..., in], or where `straight` y = x W, x [..., out], by a matrix W [out][in] of 4-bit codes and their
- * scales, as include/accel/quantized_gemm.h has them. With nested scales there are five inputs, else three. y has the
- * type of x, to which the elements of W are rounded. The matrix is frozen: dx is the product of dy with the same codes,
- * the other way round. */
+/* y = x W^T, x [..., in], or where `straight` y = x W, x [..., out], by a matrix W [out][in] of codes of 4 or 8 bits
+ * and their scales, as include/accel/quantized_gemm.h has them. With nested scales there are five inputs, else three. y
+ * has the type of x, to which the elements of W are rounded. The matrix is frozen: dx is the product of dy with the
+ * same codes, the other way round.
+ *
+ * quantized_matmul is of 4 bits, int8_matmul of 8. Where a model is evaluated, the latter is llm_int8_matmul with the
+ * attribute `threshold`: bitsandbytes' Linear8bitLt makes the same difference on processors. */
 #include <math.h>
 
 #include "gen/ops/support/quantized.h"
@@ -9,17 +12,23 @@
 
 enum { X, CODES, ABSMAX, NESTED_ABSMAX, NESTED_OFFSET };
 
+static enum quantized_codes codes_of(const struct node *node) {
+  if (node->kind == &op_int8_matmul) return CODES_INT8;
+  return node_int(node, "fp4") != 0 ? CODES_FP4 : CODES_NF4;
+}
+
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   const int64_t out = node_int(node, "out"), in = node_int(node, "in");
+  const enum quantized_codes codes = codes_of(node);
   const bool straight = node_int(node, "straight") != 0, nested = node->n_inputs > NESTED_ABSMAX;
   if (!op_check_float(arena, node, X, error) || !op_check_rank(arena, node, X, 2, error) ||
-      !op_check_dtype(arena, node, CODES, DTYPE_UINT8, error) ||
+      !op_check_dtype(arena, node, CODES, quantized_dtype(codes), error) ||
       !op_check_dtype(arena, node, ABSMAX, nested ? DTYPE_UINT8 : DTYPE_FLOAT32, error) ||
-      !op_check_shape(arena, node, CODES, quantized_codes(out * in), "two codes a byte", error) ||
-      !op_check_shape(arena, node, ABSMAX, quantized_scales(out * in), "a scale for each block of codes", error))
+      !op_check_shape(arena, node, CODES, quantized_codes(codes, out, in), "the codes", error) ||
+      !op_check_shape(arena, node, ABSMAX, quantized_scales(codes, out, in), "the scales of the codes", error))
     return 0;
-  if (nested && (!op_check_shape(arena, node, NESTED_ABSMAX, quantized_nested(out * in), "of the scales", error) ||
+  if (nested && (!op_check_shape(arena, node, NESTED_ABSMAX, quantized_nested(out, in), "of the scales", error) ||
                  !op_check_shape(arena, node, NESTED_OFFSET, shape_of(1, INT64_C(1)), "of the scales", error)))
     return 0;
   const struct shape x = node->inputs[X]->shape;
@@ -29,14 +38,26 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return op_result(shapes, dtypes, op_with_extent(x, x.rank - 1, straight ? in : out), node->inputs[X]->dtype);
 }
 
+/* The attribute that one of the kinds has and the other has not. */
+static struct attribute own_attribute(const struct node *node) {
+  return codes_of(node) == CODES_INT8 ? attribute_real("threshold", node_real(node, "threshold"))
+                                      : attribute_int("fp4", node_int(node, "fp4"));
+}
+
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   if (!builder_wants_gradient(builder, node->inputs[X])) return;
-  struct attribute attributes[] = {
-      attribute_int("out", node_int(node, "out")), attribute_int("in", node_int(node, "in")),
-      attribute_int("straight", !node_int(node, "straight")), attribute_int("fp4", node_int(node, "fp4"))};
+  struct attribute attributes[] = {attribute_int("out", node_int(node, "out")),
+                                   attribute_int("in", node_int(node, "in")),
+                                   attribute_int("straight", !node_int(node, "straight")), own_attribute(node)};
   struct value *inputs[5] = {dy[0]};
   for (int i = CODES; i < node->n_inputs; i++) inputs[i] = node->inputs[i];
-  dx[X] = builder_op(builder, "quantized_matmul", inputs, node->n_inputs, attributes, 4);
+  dx[X] = builder_op(builder, node->kind->name, inputs, node->n_inputs, attributes, 4);
+}
+
+static struct value *evaluated(struct builder *builder, const struct node *node) {
+  const struct attribute attributes[] = {attribute_int("out", node_int(node, "out")),
+                                         attribute_int("in", node_int(node, "in")), own_attribute(node)};
+  return builder_op(builder, "llm_int8_matmul", node->inputs, 3, attributes, 3);
 }
 
 /* ---- The float64 reference ---- */
@@ -77,9 +98,10 @@ static double dynamic_level(int code) {
 }
 
 static double element(const struct node *node, const double *const *inputs, int64_t i) {
+  if (codes_of(node) == CODES_INT8) return inputs[CODES][i] * inputs[ABSMAX][i / node_int(node, "in")] / 127;
   const int byte = (int)inputs[CODES][i / 2], code = i % 2 == 0 ? byte >> 4 : byte & 15;
   const int64_t block = i / QUANTIZED_BLOCK;
-  const double level = node_int(node, "fp4") != 0 ? fp4_level(code) : (double)nf4[code];
+  const double level = codes_of(node) == CODES_FP4 ? fp4_level(code) : (double)nf4[code];
   if (node->n_inputs <= NESTED_ABSMAX) return level * inputs[ABSMAX][block];
   const double scale = dynamic_level((int)inputs[ABSMAX][block]) * inputs[NESTED_ABSMAX][block / QUANTIZED_NESTED];
   return level * (scale + inputs[NESTED_OFFSET][0]);
@@ -102,23 +124,17 @@ static double flops(const struct node *node) {
   return 2 * (double)op_rows(node->inputs[X]->shape) * (double)node_int(node, "out") * (double)node_int(node, "in");
 }
 
-const struct op_kind op_quantized_matmul = {
-    .name = "quantized_matmul",
-    .class = OP_KERNEL,
-    .input_names = {"x", "codes", "absmax", "nested_absmax", "nested_offset"},
-    .output_names = {"y"},
-    .infer = infer,
-    .gradient = gradient,
-    .sequence.along = op_along_rows,
-    .memory.accumulates = 1,
-    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
-    .types.by_codes = true,
-    .cost.flops = flops,
-    .cost.matmul_flops = flops,
-    .reference.evaluate = reference,
-};
+#define PRODUCT                                                                                                        \
+  .class = OP_KERNEL, .template_name = "quantized_matmul",                                                             \
+  .input_names = {"x", "codes", "absmax", "nested_absmax", "nested_offset"}, .output_names = {"y"}, .infer = infer,    \
+  .gradient = gradient, .sequence.along = op_along_rows, .memory.accumulates = 1,                                      \
+  .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16}, .types.by_codes = true, .cost.flops = flops,                   \
+  .cost.matmul_flops = flops, .reference.evaluate = reference
+
+const struct op_kind op_quantized_matmul = {PRODUCT, .name = "quantized_matmul"};
+const struct op_kind op_int8_matmul = {PRODUCT, .name = "int8_matmul", .evaluation.substitute = evaluated};
 
 const struct op_file op_file_quantized_matmul = {
     .name = "quantized_matmul",
-    .kinds = (const struct op_kind *const[]){&op_quantized_matmul, NULL},
+    .kinds = (const struct op_kind *const[]){&op_quantized_matmul, &op_int8_matmul, NULL},
 };

@@ -46,7 +46,7 @@ struct adapter {
   bool in_out;
 };
 
-/* A weight that the program holds in 4-bit codes (gen/plan/graph/quantize.h); in_out: it is published as [in][out],
+/* A weight that the program holds in codes (gen/plan/graph/quantize.h); in_out: it is published as [in][out],
  * else [out][in]. */
 struct quantized {
   const char *weight;

@@ -82,6 +82,8 @@ static void bind_model(struct arena *arena, struct job *job, struct diagnostics 
   job->model.lora.modules_to_save =
       names_of(arena, job, "model.lora.modules_to_save", &job->model.lora.n_modules_to_save);
   job->model.quantize.keep = names_of(arena, job, "model.quantize.keep_in_fp32_modules", &job->model.quantize.n_keep);
+  job->model.quantize.on = job->model.quantize.load_in_4bit || job->model.quantize.load_in_8bit;
+  if (job->model.quantize.load_in_8bit) job->model.quantize.type = QUANT_INT8;
   if (spec_find(job->tree, "model.quantize.skip_modules") != NULL)
     job->model.quantize.skip = names_of(arena, job, "model.quantize.skip_modules", &job->model.quantize.n_skip);
   job->model.n_config = config->count;

@@ -4,7 +4,7 @@
 
 enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV, DATA_TOKENS, DATA_NPY, DATA_NPY_TOKENS, DATA_NPZ };
 enum data_packing { PACKING_NONE, PACKING_DOCUMENTS, PACKING_PAD };
-enum quant_type { QUANT_NF4, QUANT_FP4 };
+enum quant_type { QUANT_NF4, QUANT_FP4, QUANT_INT8 }; /* the last one: load_in_8bit */
 enum optimizer_name {
   OPTIMIZER_SGD,
   OPTIMIZER_ADAM,

@@ -13,6 +13,7 @@ static const struct refusal refusals[] = {
     {"precision.keep_in_fp32", NULL, untried, "no precision.keep_in_fp32"},
     {"model.lora", NULL, untried, "no model.lora"},
     {"model.quantize.load_in_4bit", "true", "a weight of 4-bit codes is not rounded again", "no model.quantize"},
+    {"model.quantize.load_in_8bit", "true", "a weight of 8-bit codes is not rounded again", "no model.quantize"},
     {"memory.activation_checkpointing", "!none", "layers that run again would meet another scale",
      "memory.activation_checkpointing: none"},
     {"data.eval_batch_size", NULL, untried, "no data.eval_batch_size"},

@@ -124,7 +124,9 @@ struct job {
       int n_targets, n_modules_to_save;
     } lora;
     struct {
-      bool load_in_4bit; /* false: weights are floats */
+      bool on; /* weights have codes: load_in_4bit, or load_in_8bit */
+      bool load_in_4bit, load_in_8bit;
+      double threshold; /* of load_in_8bit: from which size on an input is an outlier; 0: none is */
       enum quant_type type;
       enum mixed_precision compute; /* the type of products with codes; PRECISION_NO: float32 */
       bool double_quant;            /* scales are codes of 8 bits */

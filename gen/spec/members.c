@@ -22,6 +22,7 @@ struct key {
 static const struct key reals[] = {
     REAL(model.lora.alpha),
     REAL(model.lora.dropout),
+    {"model.quantize.llm_int8_threshold", offsetof(struct job, model.quantize.threshold)},
     REAL(data.eval_fraction),
     REAL(data.masking.probability),
     REAL(data.masking.random),
@@ -111,6 +112,7 @@ static const struct key flags[] = {
     FLAG(model.lora.use_rslora),
     FLAG(model.lora.merge),
     FLAG(model.quantize.load_in_4bit),
+    FLAG(model.quantize.load_in_8bit),
     {"model.quantize.bnb_4bit_use_double_quant", offsetof(struct job, model.quantize.double_quant)},
     FLAG(data.shuffle),
     FLAG(data.even_batches),

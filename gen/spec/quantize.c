@@ -32,21 +32,37 @@ static void check_types(const struct spec_node *job, struct diagnostics *diags) 
   diag_help(diags, "use the same type for both, or fp32 for one of them");
 }
 
+/* What stays in float32 of a model in 16 bits is another key's. */
+static void check_kept(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *keep = spec_find(job, "model.quantize.keep_in_fp32_modules");
+  const struct spec_node *param = spec_find(job, "precision.param_dtype");
+  if (keep == NULL || keep->count == 0 || param == NULL || spec_is(param, "fp32")) return;
+  diag_error(diags, keep->where, "'model.quantize.keep_in_fp32_modules' does not go with 'precision.param_dtype' %s",
+             param->text);
+  diag_note(diags, param->where, "'precision.param_dtype' is %s here", param->text);
+  diag_help(diags, "name the modules in model.quantize.skip_modules, and their parameters in precision.keep_in_fp32");
+}
+
 /* Merged with adapters, weights are left in floats. */
-static void check_folder(const struct spec_node *job, const struct spec_node *cause, struct diagnostics *diags) {
+static void check_folder(const struct spec_node *job, const char *key, const struct spec_node *cause,
+                         struct diagnostics *diags) {
   const struct spec_node *folder = spec_find(job, "checkpoint.folder_of");
   const struct spec_node *merge = spec_find(job, "model.lora.merge");
   if (folder == NULL || folder->kind == SPEC_NULL || (merge != NULL && spec_is(merge, "true"))) return;
   diag_error(diags, folder->where,
              "'checkpoint.folder_of' does not go with model.quantize: transformers would not read the codes");
-  diag_note(diags, cause->where, "'model.quantize.load_in_4bit' is true here");
+  diag_note(diags, cause->where, "'%s' is true here", key);
   diag_help(diags, "use adapters with model.lora.merge: true, which leaves weights in floats, or leave it out");
 }
 
 void quantize_check(const struct spec_node *job, struct diagnostics *diags) {
-  const struct spec_node *cause = spec_find(job, "model.quantize.load_in_4bit");
-  if (cause == NULL || cause->integer == 0) return;
+  static const char *const keys[] = {"model.quantize.load_in_4bit", "model.quantize.load_in_8bit"};
+  const struct spec_node *cause = NULL;
+  int i = 0;
+  while (i < (int)COUNT(keys) && ((cause = spec_find(job, keys[i])) == NULL || cause->integer == 0)) i++;
+  if (i == (int)COUNT(keys)) return;
   check_types(job, diags);
-  check_folder(job, cause, diags);
+  check_kept(job, diags);
+  check_folder(job, keys[i], cause, diags);
   check_refusals(job, refusals, COUNT(refusals), conflict, cause, otherwise, diags);
 }

@@ -1,4 +1,4 @@
-/* What does not go with weights of 4 bits. */
+/* What does not go with weights of 4 or 8 bits. */
 #ifndef ACCEL_SPEC_QUANTIZE_H
 #define ACCEL_SPEC_QUANTIZE_H
 

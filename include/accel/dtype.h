@@ -16,4 +16,7 @@ enum accel_dtype {
   ACCEL_DTYPES
 };
 
+/* What the codes of a quantized weight stand for: levels of 4 bits, or themselves (accel/quantized_gemm.h). */
+enum accel_codes { ACCEL_CODES_NF4, ACCEL_CODES_FP4, ACCEL_CODES_INT8 };
+
 #endif

@@ -179,12 +179,13 @@ struct accel_adapters {
   bool merge; /* the run leaves a model that has them in its weights */
 };
 
-/* A weight of 4-bit codes (accel/quantized_gemm.h), by positions among the program's tensors: its codes, which have the
+/* A weight of codes (accel/quantized_gemm.h), by positions among the program's tensors: its codes, which have the
  * weight's name, its scales, and with double quantization the scales of these and what is added to them; -1: it has
  * none. The codes are those of [out][in]; a file may have the weight itself in floats, [in][out] where in_out. */
 struct accel_quantized {
   int codes, absmax, nested_absmax, nested_offset;
-  bool in_out, fp4;
+  enum accel_codes as;
+  bool in_out;
   int64_t out, in;
   enum accel_init init; /* how the weight starts when no weights are given */
   double a, b;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-const float *rt_levels_4(bool fp4) {
+const float *rt_levels_4(enum accel_codes as) {
   static const float nf4[LEVELS_4] = {-1.0f,
                                       -0.6961928009986877f,
                                       -0.5250730514526367f,
@@ -25,7 +25,7 @@ const float *rt_levels_4(bool fp4) {
   static const float fp4_levels[LEVELS_4] = {0.0f,       0.0625f / 12, 8.0f / 12,  1.0f,          4.0f / 12,  6.0f / 12,
                                              2.0f / 12,  3.0f / 12,    0.0f,       -0.0625f / 12, -8.0f / 12, -1.0f,
                                              -4.0f / 12, -6.0f / 12,   -2.0f / 12, -3.0f / 12};
-  return fp4 ? fp4_levels : nf4;
+  return as == ACCEL_CODES_NF4 ? nf4 : as == ACCEL_CODES_FP4 ? fp4_levels : NULL;
 }
 
 /* Point `i` of `count` from 0.1 to 1 at equal distances, from the nearer end, as torch.linspace rounds it. */

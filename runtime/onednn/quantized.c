@@ -163,7 +163,7 @@ bool accel_open_quantized_gemm(struct accel_quantized_gemm *gemm) {
   return gemm->type == ACCEL_F32 || gemm->native;
 }
 
-/* A matrix, and how to read it. */
+/* A matrix, and how to read it: by levels of 4 bits, or NULL. */
 struct matrix {
   const struct accel_quantized_gemm *gemm;
   const float *levels;
@@ -171,8 +171,19 @@ struct matrix {
   struct rt_scales scales;
 };
 
-/* Elements [first, first + count). */
+/* Elements [first, first + count) of one row of int8. */
+static void widen_int8(const struct matrix *m, float *to, int64_t first, int64_t count) {
+  const int8_t *codes = (const int8_t *)m->codes + first;
+  const float *scales = m->scales.absmax, scale = scales[first / m->gemm->in] * (float)(1.0 / 127);
+  for (int64_t i = 0; i < count; i++) to[i] = (float)codes[i] * scale;
+}
+
+/* Elements [first, first + count), which are of one row. */
 static void widen_run(const struct matrix *m, float *to, int64_t first, int64_t count) {
+  if (m->levels == NULL) {
+    widen_int8(m, to, first, count);
+    return;
+  }
   for (int64_t end = first + count; first < end;) {
     const int64_t block = first / BLOCK, last = (block + 1) * BLOCK < end ? (block + 1) * BLOCK : end;
     float scale;
@@ -293,11 +304,12 @@ static void multiply_row(const struct matrix *m, void *y, const void *x) {
   }
 }
 
-void accel_multiply_quantized(const struct accel_quantized_gemm *gemm, void *y, const void *x, const uint8_t *codes,
+void accel_multiply_quantized(const struct accel_quantized_gemm *gemm, void *y, const void *x, const void *codes,
                               const void *absmax, const float *nested_absmax, const float *nested_offset) {
-  const struct matrix matrix = {gemm, rt_levels_4(gemm->fp4), codes, {absmax, nested_absmax, nested_offset, levels_8}};
+  const struct matrix matrix = {gemm, rt_levels_4(gemm->as), codes, {absmax, nested_absmax, nested_offset, levels_8}};
   const int64_t columns = gemm->straight ? gemm->in : gemm->out;
-  if (gemm->rows == 1 && !gemm->straight && gemm->in % BLOCK == 0 && gemm->in <= MOST_ORDERED) {
+  if (gemm->rows == 1 && !gemm->straight && matrix.levels != NULL && gemm->in % BLOCK == 0 &&
+      gemm->in <= MOST_ORDERED) {
     multiply_row(&matrix, y, x);
     return;
   }

@@ -1,6 +1,7 @@
 #include "runtime/weights/quantize.h"
 
 #include "include/accel/quantized_gemm.h"
+#include "runtime/base/half.h"
 #include "runtime/base/levels.h"
 #include "runtime/process/fail.h"
 
@@ -32,7 +33,7 @@ struct accel_tensor rt_quantized_source(const struct accel_program *program, con
 }
 
 bool rt_has_codes(const struct named_tensor *found) {
-  return found != NULL && strcmp(found->tensor->dtype, "U8") == 0;
+  return found != NULL && (strcmp(found->tensor->dtype, "U8") == 0 || strcmp(found->tensor->dtype, "I8") == 0);
 }
 
 /* ---- Levels in their order ---- */
@@ -117,6 +118,22 @@ static void quantize_scales(const float *scales, int64_t count, uint8_t *codes, 
   }
 }
 
+/* ---- Rows of int8 ---- */
+
+/* A row as float16, which bitsandbytes quantizes, by its largest magnitude. */
+static float quantize_row(const float *x, int64_t count, int8_t *codes) {
+  float most = 0;
+  for (int64_t i = 0; i < count; i++) most = fmaxf(most, fabsf(rt_widen_float16(rt_narrow_float16(x[i]))));
+  const float factor = most > 0 ? 1 / most * 127 : 0; /* in this order, as PyTorch divides 127 by a tensor */
+  for (int64_t i = 0; i < count; i++) codes[i] = (int8_t)rintf(rt_widen_float16(rt_narrow_float16(x[i])) * factor);
+  return most;
+}
+
+static void quantize_8(const float *x, int64_t rows, int64_t columns, int8_t *codes, float *scales) {
+#pragma omp parallel for
+  for (int64_t r = 0; r < rows; r++) scales[r] = quantize_row(x + r * columns, columns, codes + r * columns);
+}
+
 /* ---- All ---- */
 
 static void *take(size_t count) {
@@ -146,9 +163,16 @@ void rt_quantize(const struct accel_program *program, const struct accel_quantiz
   const bool nested = quantized->nested_absmax >= 0;
   struct scale_of_levels levels;
   float *turned = quantized->in_out ? exchange(quantized, values) : NULL;
+  const float *own = turned != NULL ? turned : values;
+  if (quantized->as == ACCEL_CODES_INT8) {
+    quantize_8(own, quantized->out, quantized->in, at(program, quantized->codes, weights),
+               at(program, quantized->absmax, weights));
+    free(turned);
+    return;
+  }
   float *scales = nested ? take((size_t)blocks) : at(program, quantized->absmax, weights);
-  order(&levels, rt_levels_4(quantized->fp4), LEVELS_4);
-  quantize_4(&levels, turned != NULL ? turned : values, count, at(program, quantized->codes, weights), scales);
+  order(&levels, rt_levels_4(quantized->as), LEVELS_4);
+  quantize_4(&levels, own, count, at(program, quantized->codes, weights), scales);
   if (nested) {
     quantize_scales(scales, blocks, at(program, quantized->absmax, weights),
                     at(program, quantized->nested_absmax, weights), at(program, quantized->nested_offset, weights));
@@ -170,11 +194,29 @@ static const void *from(const struct coded *coded, int tensor) {
   return (const char *)coded->weights + coded->program->tensors[tensor].offset;
 }
 
+/* bitsandbytes' int8_vectorwise_dequant. */
+static void widen_rows(const struct coded *coded, float *values) {
+  const struct accel_quantized *quantized = coded->quantized;
+  const int64_t out = quantized->out, in = quantized->in;
+  const int8_t *codes = from(coded, quantized->codes);
+  const float *scales = from(coded, quantized->absmax);
+#pragma omp parallel for
+  for (int64_t o = 0; o < out; o++)
+    for (int64_t i = 0; i < in; i++) {
+      const float scaled = (float)codes[o * in + i] * scales[o];
+      values[quantized->in_out ? i * out + o : o * in + i] = scaled * (float)(1.0 / 127);
+    }
+}
+
 static bool make_floats(const struct tensor_view *tensor, void *out) {
   const struct coded *coded = tensor->source;
+  if (coded->quantized->as == ACCEL_CODES_INT8) {
+    widen_rows(coded, out);
+    return true;
+  }
   const struct accel_quantized *quantized = coded->quantized;
   const uint8_t *codes = from(coded, quantized->codes);
-  const float *levels = rt_levels_4(quantized->fp4);
+  const float *levels = rt_levels_4(quantized->as);
   const int64_t count = quantized->out * quantized->in;
   float map[LEVELS_8], *values = out;
   const bool nested = quantized->nested_absmax >= 0;

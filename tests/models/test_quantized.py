@@ -8,7 +8,6 @@ import functools
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
@@ -16,19 +15,12 @@ import bitsandbytes.functional as bnb
 import numpy as np
 import torch
 import torch.nn.functional as F
-from peer import GENERATOR, MODELS, QUICK, SEED, Order, Text, Trainer
-from order import EVAL, splits
-from peft import LoraConfig, get_peft_model
+from peer import SEED
+from quantized import Quantized, ranks, tensors
 from rotation import in_turn
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from test_lora import plain
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
-
-import ranks  # noqa: E402
-
-STEPS, LR, LENGTH = 20, 1e-2, 16
+from transformers import LlamaForCausalLM
 
 
 def nearest(x, levels, size):
@@ -49,53 +41,8 @@ def dequantized(codes, levels, scales, shape):
     return (elements * scales.repeat_interleave(64)[:shape.numel()]).reshape(shape)
 
 
-def tensors(trainer):
-    return load_file(trainer.folder / "run" / "model.safetensors")
-
-
-class Quantized(Text):
-    def gpt2(self):
-        config = {"n_layer": 2, "n_head": 2, "n_embd": 24, "vocab_size": 256, "n_positions": LENGTH}
-        theirs = GPT2LMHeadModel(GPT2Config(**config, initializer_range=0.1, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0,
-                                            tie_word_embeddings=True))
-        return theirs, {"n_layer": 2, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": LENGTH}
-
-    def llama(self, width=20, inner=28):
-        """Blocks of 64 elements begin and end within rows of 20 and of 28."""
-        config = {"num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8,
-                  "hidden_size": width, "intermediate_size": inner, "vocab_size": 256, "rms_norm_eps": 1e-5}
-        rope = {"rope_theta": 10000.0, "rope_type": "default"}
-        theirs = LlamaForCausalLM(LlamaConfig(**config, rope_parameters=rope, initializer_range=0.1, pad_token_id=None,
-                                              max_position_embeddings=LENGTH, tie_word_embeddings=False))
-        return theirs, config
-
-    def start(self, source, made, quantize, lora=None, **groups):
-        """A trainer that starts from theirs, with adapters whose B is not 0, and whose matrices are quantized."""
-        self.theirs, config = made
-        self.in_out = source == "gpt2.c"
-        data, self.batches = self.text(LENGTH)
-        model = {"source": str(MODELS / source), "config": config, "weights": "start.safetensors",
-                 "quantize": {"load_in_4bit": True, **quantize}}
-        start = self.theirs
-        if lora:
-            model["lora"] = {"merge": False, **lora}
-            start = self.peer = get_peft_model(self.theirs, LoraConfig(
-                r=lora["rank"], lora_alpha=lora["alpha"], target_modules=lora["targets"], lora_dropout=0.0,
-                fan_in_fan_out=self.in_out))
-            for name, parameter in self.peer.named_parameters():
-                if "lora_B" in name:
-                    torch.nn.init.normal_(parameter, std=0.1)
-        else:
-            model["freeze"] = ["*_proj.weight"]
-        if self.in_out:
-            model["weights_prefix"] = "transformer."
-        trainer = Trainer({
-            "model": model, "data": {key: value for key, value in data.items() if key != "files"},
-            "optimizer": {"name": "adamw", "lr": LR, "weight_decay": 0.1, "eps": 1e-4},
-            "training": {"steps": STEPS, "seed": 1, "eval_iters": "all"}, **groups})
-        (trainer.folder / "corpus.txt").write_bytes(data["files"]["corpus.txt"])
-        save_file({plain(name): p.detach().clone() for name, p in start.named_parameters()}, trainer.folder / "start.safetensors")
-        return trainer
+class Bits4(Quantized):
+    QUANTIZE = {"load_in_4bit": True}
 
     def check_codes(self, trainer, quantize):
         """Compares what the run has with bitsandbytes' codes, puts the dequantized weights into theirs, and returns the names of
@@ -124,63 +71,12 @@ class Quantized(Text):
             names.append(own)
         return names
 
-    def compare(self, source, made, quantize, lora):
-        trainer = self.start(source, made, quantize, lora)
-        trainer.build()
-        metrics = trainer.run()
-        names = self.check_codes(trainer, quantize)
-        saved = load_file(trainer.folder / "run" / "adapter" / "adapter_model.safetensors")
-        self.follow(metrics)
-        for name, parameter in self.peer.named_parameters():
-            if parameter.requires_grad:
-                own = saved[name.replace(".default.", ".")]
-                self.assertLess(((own - parameter).norm() / parameter.norm()).item(), 1e-3, name)
-                parameter.data.copy_(own)  # for what is computed with it
-        return trainer, names
-
-    def losses(self, peer, under=contextlib.nullcontext):
-        """PEFT's losses on the dequantized weights, over all steps."""
-        optimizer = torch.optim.AdamW([p for p in peer.parameters() if p.requires_grad], lr=LR, weight_decay=0.1, eps=1e-4)
-        for step in range(STEPS):
-            tokens, targets = self.batches(step)
-            with under():
-                loss = F.cross_entropy(peer(tokens).logits.flatten(0, 1).float(), targets.flatten())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            yield loss.item()
-
-    def follow(self, metrics):
-        for step, (row, loss) in enumerate(zip(metrics, self.losses(self.peer), strict=True)):
-            self.assertLess(abs(row["loss"] / loss - 1), 1e-5, f"loss of step {step + 1}")
-
-    def program(self, trainer, kind):
-        program = trainer.folder / kind
-        subprocess.run([GENERATOR, "build", trainer.path, "--program", kind, "-o", program], check=True, env=QUICK)
-        return program
-
-    def logits_of_text(self, trainer):
-        """The logits of a greedy text, which reads codes row by row, and the tokens that they are of."""
-        prompt, count = b"codes", 6
-        subprocess.run([self.program(trainer, "generate"), "--prompt", prompt.decode(), "--tokens", str(count), "--temperature", "0",
-                        "--logits", "logits.f32"], cwd=trainer.folder, check=True, capture_output=True)
-        logits = torch.from_numpy(np.fromfile(trainer.folder / "logits.f32", np.float32)).reshape(count, -1)
-        return logits, lambda peer: peer.eval()(torch.tensor([[*prompt, *logits.argmax(1).tolist()][:-1]])).logits[0, len(prompt) - 1:].float()
-
     def check_text(self, trainer):
         """Against those of all positions at once."""
         logits, wanted = self.logits_of_text(trainer)
         with torch.no_grad():
             wanted = wanted(self.peer)
         self.assertLess(((logits - wanted).norm() / wanted.norm()).item(), 1e-5, "logits of a text")
-
-    def evaluated(self, peer, trainer):
-        """The loss of an evaluation by theirs."""
-        corpus = list((trainer.folder / "corpus.txt").read_bytes())
-        order = Order(1, EVAL, True, *splits(len(corpus), 0.1)[1], LENGTH, self.BATCH)
-        rows = torch.tensor([corpus[order.start(i):order.start(i) + LENGTH + 1] for i in range(order.samples)])
-        with torch.no_grad():
-            return F.cross_entropy(peer.eval()(rows[:, :-1]).logits.flatten(0, 1), rows[:, 1:].flatten()).item()
 
     def test_llama_nf4_double(self):
         quantize = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
@@ -210,14 +106,9 @@ class Quantized(Text):
                              checkpoint={"every": 8, "resume": "auto"})
         trainer.build(cflags=None)
         trainer.run()
-        whole = tensors(trainer)
         (trainer.folder / "start.safetensors").unlink()  # codes come from the checkpoint
-        trainer.run("--resume", "run/checkpoints/checkpoint_1")
+        self.check_resumed(trainer)
         self.assertIn("step 16", trainer.output)
-        again = tensors(trainer)
-        self.assertEqual(whole.keys(), again.keys())
-        for name, tensor in whole.items():
-            self.assertTrue(torch.equal(tensor, again[name]), name)
 
     def multiply_in(self, dtype, names):
         """As bitsandbytes' Linear4bit with that compute_dtype."""
@@ -249,11 +140,7 @@ class Quantized(Text):
         away, peers = (np.sqrt(np.square(losses / wide - 1).mean()) for losses in (own, half))
         print(f"{word}{' by autocast' * autocast}: losses {away:.1e} from float32's, PyTorch's {peers:.1e}")
         self.assertLess(away, 2 * peers)
-        whole = tensors(trainer)
-        trainer.run("--resume", "run/checkpoints/checkpoint_1")
-        again = tensors(trainer)
-        for name, tensor in whole.items():
-            self.assertTrue(torch.equal(tensor, again[name]), name)
+        self.check_resumed(trainer)
         trainer.generate()
         self.assertIn(" 0 broken", trainer.command("audit", "trainer.c"))
         adapters = load_file(trainer.folder / "run" / "adapter" / "adapter_model.safetensors")
@@ -353,7 +240,8 @@ class Quantized(Text):
         for change, message in [
             ({"quantize": {"load_in_4bit": True, "bnb_4bit_compute_dtype": "bf16"}}, "'model.quantize.bnb_4bit_compute_dtype' is bf16"),
             ({"quantize": {"load_in_4bit": True}}, "'parallelism.tp' does not go with model.quantize"),
-            ({"lora": None}, "is trained, and a weight of 4-bit codes is not"),
+            ({"quantize": {"load_in_4bit": True, "keep_in_fp32_modules": ["k_proj"]}}, "'model.quantize.keep_in_fp32_modules' does not go with"),
+            ({"lora": None}, "is trained, and a weight of codes is not"),
             ({"quantize": {"load_in_4bit": True, "skip_modules": ["nothing"]}}, "'nothing' names no module"),
             ({"quantize": {"load_in_4bit": True, "skip_modules": ["*"]}}, "no linear layer of the model is left to quantize"),
         ]:

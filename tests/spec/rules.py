@@ -67,13 +67,19 @@ def in_backward_holds(job):
     return True
 
 
+def quantizes(model):
+    return any(model.get("quantize", {}).get(key, False) for key in ("load_in_4bit", "load_in_8bit"))
+
+
 def quantize_holds(job):
-    """What does not go with weights of 4-bit codes."""
+    """What does not go with weights of codes."""
     model = job.get("model", {})
-    if not model.get("quantize", {}).get("load_in_4bit", False):
+    if not quantizes(model):
         return True
     if len({job.get("precision", {}).get("param_dtype", "fp32"), model["quantize"].get("bnb_4bit_compute_dtype", "fp32")} - {"fp32"}) > 1:
         return False  # a program has one type of 16 bits
+    if model["quantize"].get("keep_in_fp32_modules") and job.get("precision", {}).get("param_dtype", "fp32") != "fp32":
+        return False
     axes = axes_of(job)
     if "local_sgd_steps" in axes or any(axes.get(axis, 1) != 1 for axis in ("tp", "cp", "sp", "ep", "pp")):
         return False
@@ -106,7 +112,7 @@ def fp8_holds(job):
     if any(key in job.get(group, {}) for group, key in without):
         return False
     return (all((compared(job, key) or value) == value for key, value in allowed.items()) and not precision.get("keep_in_fp32")
-            and "lora" not in model and not model.get("quantize", {}).get("load_in_4bit", False)
+            and "lora" not in model and not quantizes(model)
             and job.get("optimizer", {}).get("name") not in ("schedule_free_adamw", "lomo", "adalomo"))
 
 

@@ -288,10 +288,10 @@ static void make_config(const struct compilation *compilation, const char **text
   const int64_t positions = job_has_rows(job) ? 0 : job->data.sequence_length;
   *text = model_published_of_config(compilation->arena, compilation->model, &request, positions, reason);
   const bool adapts = job->model.lora.rank > 0 && !job->model.lora.merge,
-             codes = job->model.quantize.load_in_4bit && !(job->model.lora.rank > 0 && job->model.lora.merge);
+             codes = job->model.quantize.on && !(job->model.lora.rank > 0 && job->model.lora.merge);
   if (*text == NULL || (!adapts && !codes)) return;
   *text = NULL;
-  *reason = codes ? "model.quantize leaves codes of 4 bits under names of this project"
+  *reason = codes ? "model.quantize leaves codes under names of this project"
                   : "model.lora.merge is false, and transformers would open the weights without the adapters";
 }
 

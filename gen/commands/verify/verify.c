@@ -46,7 +46,7 @@ static const char *refused(const struct job *job) {
   for (int i = 0; i < HOOKS; i++)
     if (job->hooks.names[i] != NULL) return "hooks";
   if (job->model.lora.dropout > 0) return "model.lora.dropout";
-  if (job->model.quantize.load_in_4bit) return "model.quantize";
+  if (job->model.quantize.on) return "model.quantize";
   if (job->precision.fp8.on) return "precision.mixed_precision: fp8";
   const char *found = refused_data(job);
   return found != NULL ? found : refused_optimizer(job);

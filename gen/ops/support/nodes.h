@@ -9,8 +9,8 @@
  * the optimizer's rule. */
 extern const struct op_kind op_copy, op_step_tensor;
 
-/* The kind of a matmul by a weight of 4-bit codes: its inputs and attributes are in its file. */
-extern const struct op_kind op_quantized_matmul;
+/* The kinds of matmuls by a weight of codes of 4 bits, and of 8: their inputs and attributes are in their file. */
+extern const struct op_kind op_quantized_matmul, op_int8_matmul;
 
 /* The kinds of tensors rounded to 8 bits and of products of these: their inputs and attributes are in their file. */
 extern const struct op_kind op_fp8_quantize, op_fp8_quantize_delayed, op_fp8_matmul, op_fp8_matmul_delayed;

@@ -141,7 +141,7 @@ static enum autocast_rule rule_of(const struct pass *pass, const struct node *no
 static enum dtype own_type(const struct pass *pass, const struct node *node) {
   const enum dtype given = node->inputs[0]->dtype;
   if (pass->rules->bits16 != DTYPE_FLOAT32) return given;
-  if (node->kind->types.by_codes) return pass->rules->codes;
+  if (node->kind->types.by_codes && !pass->rules->codes_as_x) return pass->rules->codes;
   return node->kind->types.float32_on_cpu && !pass->rules->cuda && dtype_is_bits16(given) ? DTYPE_FLOAT32 : given;
 }
 

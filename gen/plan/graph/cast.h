@@ -7,7 +7,8 @@
 struct cast_rules {
   enum dtype bits16;  /* the 16-bit type that autocast runs operations in; DTYPE_FLOAT32: no autocast */
   enum dtype storage; /* what parameters and the inputs of floating point are cast to before anything else */
-  enum dtype codes;   /* what products with codes run in where autocast has no say */
+  enum dtype codes;   /* what products with codes run in where autocast has no say, */
+  bool codes_as_x;    /* unless that is the type of what goes in */
   /* By region id and parameter: it stays in float32, and what would run in 16 bits with it runs in float32. NULL: none
    * does.
    */

@@ -150,7 +150,7 @@ static bool check_names(const struct quantizing *quantizing, const struct named 
 static bool check_frozen(const struct quantizing *quantizing, const char *name) {
   const struct job *job = quantizing->job;
   if (quantizing->program->kind != PROGRAM_TRAIN || is_frozen(job, name)) return true;
-  diag_error(quantizing->diags, job_where(job, "model.quantize"), "'%s' is trained, and a weight of 4-bit codes is not",
+  diag_error(quantizing->diags, job_where(job, "model.quantize"), "'%s' is trained, and a weight of codes is not",
              name);
   diag_help(quantizing->diags, "train adapters (model.lora), freeze it (model.freeze), or name its module in "
                                "model.quantize.skip_modules");
@@ -192,13 +192,17 @@ static struct treatment treat(void *context, const struct parameter *parameter, 
   return (struct treatment){.mark = is_quantized(context, name) ? 'q' : '-', .trains = true};
 }
 
+static enum quantized_codes codes_of(const struct job *job) {
+  static const enum quantized_codes codes[] = {
+      [QUANT_NF4] = CODES_NF4, [QUANT_FP4] = CODES_FP4, [QUANT_INT8] = CODES_INT8};
+  return codes[job->model.quantize.type];
+}
+
 static struct value *buffer(struct quantizing *quantizing, const struct parameter *weight, enum quantized_part part,
                             struct shape shape, enum dtype dtype) {
-  const char *suffix = quantized_suffix(quantizing->job, part);
   const char *module = module_of(quantizing, weight->path);
   struct scope scope = {.region = weight->value->region, .formal = weight->scope, .path = module != NULL ? module : ""};
-  return builder_buffer(quantizing->builder, &scope, arena_printf(quantizing->program->arena, "weight%s", suffix),
-                        shape, dtype, INIT_ZEROS);
+  return builder_buffer(quantizing->builder, &scope, quantized_name(quantizing->job, part), shape, dtype, INIT_ZEROS);
 }
 
 /* What the operation takes after x. */
@@ -208,25 +212,26 @@ struct operands {
 };
 
 /* The parameter becomes its codes; its scales are buffers next to it. */
-static struct operands store(struct quantizing *quantizing, struct region *region, int index, int64_t elements) {
+static struct operands store(struct quantizing *quantizing, struct region *region, int index, int64_t out, int64_t in) {
   struct operands operands = {.count = 1};
+  const enum quantized_codes kind = codes_of(quantizing->job);
   const struct parameter weight = region->parameters.items[index];
   const bool nested = quantizing->job->model.quantize.double_quant;
   builder_enter(quantizing->builder, region);
   builder_at(quantizing->builder, weight.where);
   operands.items[operands.count++] = weight.value;
-  operands.items[operands.count++] =
-      buffer(quantizing, &weight, QUANTIZED_ABSMAX, quantized_scales(elements), nested ? DTYPE_UINT8 : DTYPE_FLOAT32);
+  operands.items[operands.count++] = buffer(quantizing, &weight, QUANTIZED_ABSMAX, quantized_scales(kind, out, in),
+                                            nested ? DTYPE_UINT8 : DTYPE_FLOAT32);
   if (nested) {
     operands.items[operands.count++] =
-        buffer(quantizing, &weight, QUANTIZED_NESTED_ABSMAX, quantized_nested(elements), DTYPE_FLOAT32);
+        buffer(quantizing, &weight, QUANTIZED_NESTED_ABSMAX, quantized_nested(out, in), DTYPE_FLOAT32);
     operands.items[operands.count++] =
         buffer(quantizing, &weight, QUANTIZED_NESTED_OFFSET, shape_of(1, INT64_C(1)), DTYPE_FLOAT32);
   }
   builder_leave(quantizing->builder);
   struct parameter *codes = &region->parameters.items[index];
-  codes->shape = codes->value->shape = quantized_codes(elements);
-  codes->dtype = codes->value->dtype = DTYPE_UINT8;
+  codes->shape = codes->value->shape = quantized_codes(kind, out, in);
+  codes->dtype = codes->value->dtype = quantized_dtype(kind);
   codes->init = (struct initializer){.kind = INIT_ZEROS};
   codes->buffer = true;
   codes->value->differentiable = false;
@@ -237,15 +242,17 @@ static struct operands store(struct quantizing *quantizing, struct region *regio
 static void replace(struct quantizing *quantizing, struct node *node, const struct operands *operands, int64_t out,
                     int64_t in) {
   struct arena *arena = quantizing->program->arena;
-  node->kind = &op_quantized_matmul;
+  const enum quantized_codes codes = codes_of(quantizing->job);
+  node->kind = codes == CODES_INT8 ? &op_int8_matmul : &op_quantized_matmul;
   struct value **inputs = arena_alloc(arena, (size_t)operands->count * sizeof *inputs);
   inputs[0] = node->inputs[0];
   for (int i = 1; i < operands->count; i++) inputs[i] = operands->items[i];
   node->inputs = inputs;
   node->n_inputs = operands->count;
-  const struct attribute attributes[] = {attribute_int("out", out), attribute_int("in", in),
-                                         attribute_int("straight", 0),
-                                         attribute_int("fp4", quantizing->job->model.quantize.type == QUANT_FP4)};
+  const struct attribute attributes[] = {
+      attribute_int("out", out), attribute_int("in", in), attribute_int("straight", 0),
+      codes == CODES_INT8 ? attribute_real("threshold", quantizing->job->model.quantize.threshold)
+                          : attribute_int("fp4", codes == CODES_FP4)};
   node->n_attributes = (int)(sizeof attributes / sizeof *attributes);
   memcpy(node->attributes, attributes, sizeof attributes);
 }
@@ -270,7 +277,7 @@ static void quantize_parameter(struct quantizing *quantizing, struct region *reg
     if (node->kind->library.matmul && viewed_value(node->inputs[1]) == weight) uses[n_uses++] = node;
   }
   drop_views(region, weight);
-  const struct operands operands = store(quantizing, region, index, out * in);
+  const struct operands operands = store(quantizing, region, index, out, in);
   for (int i = 0; i < n_uses; i++) replace(quantizing, uses[i], &operands, out, in);
 }
 
@@ -300,7 +307,7 @@ static void convert(void *context, struct region *region, const char *marks) {
 
 bool quantize(struct program *program, struct builder *builder, struct diagnostics *diags) {
   struct quantizing quantizing = {.program = program, .builder = builder, .job = program->job, .diags = diags};
-  if (!program->job->model.quantize.load_in_4bit) return true;
+  if (!program->job->model.quantize.on) return true;
   if (!choose(&quantizing)) return false;
   struct weight_visitor visitor = {
       .program = program, .diags = diags, .ok = true, .visit = list, .context = &quantizing};

@@ -132,7 +132,7 @@ static void add_memory(struct text *text, const struct program *program) {
   add_disk(text, program);
 }
 
-/* Bytes of the weights of 4 bits: their codes, their scales of all kinds, and what they would take as floats. */
+/* Bytes of the weights in codes: their codes, their scales of all kinds, and what they would take as floats. */
 struct quantized_bytes {
   int64_t codes, scales, floats;
 };
@@ -152,10 +152,12 @@ static struct quantized_bytes quantized_bytes(const struct program *program) {
 }
 
 static void add_quantized(struct text *text, const struct program *program) {
+  const struct job *job = program->job;
   const struct quantized_bytes bytes = quantized_bytes(program);
   if (program->quantized.count == 0) return;
   text_printf(text, "quantized %d weights in %s: codes %.1f MiB, scales %.1f; in float32 they would take %.1f\n",
-              program->quantized.count, job_word(program->job, "model.quantize.bnb_4bit_quant_type"),
+              program->quantized.count,
+              job->model.quantize.load_in_8bit ? "int8" : job_word(job, "model.quantize.bnb_4bit_quant_type"),
               mebibytes(bytes.codes), mebibytes(bytes.scales), mebibytes(bytes.floats));
 }
 

@@ -38,7 +38,7 @@ class Memory:
     """An operand's memory between guard elements, and the values that it stands for."""
 
     GUARD = 64
-    TYPES = {"uint8_t": np.uint8, "int32_t": np.int32, "int64_t": np.int64, "accel_bf16": np.uint16, "accel_f16": np.uint16}
+    TYPES = {"uint8_t": np.uint8, "int8_t": np.int8, "int32_t": np.int32, "int64_t": np.int64, "accel_bf16": np.uint16, "accel_f16": np.uint16}
 
     def __init__(self, operand, values):
         dtype = self.TYPES.get(operand.type, np.float32)

@@ -263,6 +263,48 @@ def build_quantized_matmul(name, rng, rows=1, out=1, columns=1, straight=0, fp4=
     return Case(kernel, inputs, {"y": truth})
 
 
+def build_int8_matmul(name, rng, rows=1, out=1, columns=1, straight=0, accumulate=False):
+    inputs = {"x": normal(rng, rows, out if straight else columns), "codes": rng.integers(-127, 128, (out, columns)).astype(np.int8),
+              "absmax": rng.random(out, np.float32)}
+    matrix = inputs["codes"] * inputs["absmax"].astype(np.float64)[:, None] / 127
+    truth = inputs["x"].astype(np.float64) @ (matrix if straight else matrix.T)
+    operands = [Operand(key, value.shape, dtype="int8_t" if value.dtype == np.int8 else "float") for key, value in inputs.items()]
+    kernel = Kernel("int8_matmul", [Operand("y", truth.shape, accumulate=accumulate)], operands, name, out=out, straight=straight, threshold=6.0,
+                    **{"in": columns})
+    return Case(kernel, inputs, {"y": truth})
+
+
+def build_llm_int8_matmul(name, rng, rows=1, out=1, columns=1, threshold=0.0, largest=False, valid=None):
+    """A row of x has its largest number as a power of two, so that numbers a quarter of a code from the middle between two are
+    rounded by no one to another; `largest`: all products are 127^2, whose sums of two have more than 16 bits."""
+    steps = rng.integers(-127, 128, (rows, columns)) + rng.choice([-0.25, 0, 0.25], (rows, columns))
+    steps[:, 0] = 127
+    codes = rng.integers(-127, 128, (out, columns)).astype(np.int8)
+    if largest:
+        steps[:], codes[:] = 127, 127
+    scales = 2.0 ** rng.integers(-3, 2, rows)
+    x = np.float32(steps.clip(-127, 127) * scales[:, None] / 128)
+    apart = np.zeros(columns, bool)
+    if threshold:
+        apart[rng.random(columns) < 0.3] = True
+        apart[0] = False
+        x[rng.integers(rows if valid is None else valid), apart] = rng.choice([-1, 1], apart.sum()) * np.float32(threshold * (1 + rng.random(apart.sum())))
+    inputs = {"x": x, "codes": codes, "scales": rng.random(out, np.float32)}
+    matrix = codes * inputs["scales"].astype(np.float64)[:, None] / 127
+    row_scales = np.where(np.abs(x) >= threshold if threshold else False, 0, np.abs(x)).max(1, keepdims=True).astype(np.float64)
+    rounded = np.rint(x * (127 / row_scales)) * row_scales / 127
+    truth = np.where(apart, x, rounded) @ matrix.T
+    operands = [Operand(key, value.shape, dtype="int8_t" if value.dtype == np.int8 else "float") for key, value in inputs.items()]
+    if valid is not None:
+        operands.append(Operand("valid", [1], dtype="int32_t"))
+        inputs["valid"] = np.int32([valid])
+        truth = np.ma.array(truth, mask=np.broadcast_to(np.arange(rows)[:, None] >= valid, truth.shape))
+    outputs = [Operand("y", truth.shape), Operand("row_codes", x.shape, dtype="int8_t", workspace=True), Operand("row_scales", [rows], workspace=True),
+               Operand("outliers", [columns + 1], dtype="int32_t", workspace=True)]
+    kernel = Kernel("llm_int8_matmul", outputs, operands, name, out=out, threshold=threshold, **{"in": columns})
+    return Case(kernel, inputs, {"y": truth})
+
+
 def build_fp8_quantize(kind, name, rng, shape=(1,), e5m2=0, size=1.0, length=1):
     """Rounded by ml_dtypes. A delayed scale may be too large for x, which is then saturated."""
     x = normal(rng, *shape) * np.float32(size)
@@ -305,6 +347,8 @@ BUILDERS = {
     **{kind: functools.partial(build_group, kind) for kind in ("group_starts", "group_order")},
     "grouped_matmul": build_grouped_matmul,
     "quantized_matmul": build_quantized_matmul,
+    "int8_matmul": build_int8_matmul,
+    "llm_int8_matmul": build_llm_int8_matmul,
     **{kind: functools.partial(build_fp8_quantize, kind) for kind in ("fp8_quantize", "fp8_quantize_delayed")},
     "grouped_matmul_weight": build_grouped_matmul_weight,
     "flip": build_flip,
@@ -337,6 +381,10 @@ FIXED = {
     "quantized_matmul": [dict(rows=r, out=o, columns=c, straight=s, fp4=(r + o) % 2, nested=n, accumulate=s != n)
                          for r, o, c in [(1, 1, 1), (1, 130, 64), (3, 130, 320), (5, 7, 9), (1, 20, 28), (17, 300, 129)]
                          for s in (0, 1) for n in (0, 1)],
+    "int8_matmul": [dict(rows=r, out=o, columns=c, straight=s, accumulate=r == 3)
+                    for r, o, c in [(1, 1, 1), (3, 130, 320), (5, 7, 9), (17, 300, 129)] for s in (0, 1)],
+    "llm_int8_matmul": [dict(rows=r, out=o, columns=c, threshold=t) for r, o, c in [(1, 1, 1), (1, 130, 321), (3, 7, 9), (70, 300, 129)]
+                        for t in (0.0, 2.5)] + [dict(rows=r, out=9, columns=1100, largest=True) for r in (1, 5)] + [dict(rows=9, out=20, columns=40, threshold=2.5, valid=4)],
     "fp8_quantize": ROUNDED,
     "fp8_quantize_delayed": [dict(how, length=1 + 3 * i) for i, how in enumerate(ROUNDED)],
     "grouped_matmul": GROUPED + [dict(how, straight=1) for how in GROUPED],
@@ -416,6 +464,8 @@ FUZZED = {
     "group_order": lambda rng: dict(fuzzed_groups(rng), rows=int(rng.integers(2))),
     "quantized_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), straight=int(rng.integers(2)), fp4=int(rng.integers(2)),
                                          nested=int(rng.integers(2)), accumulate=bool(rng.integers(2))),
+    "int8_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), straight=int(rng.integers(2)), accumulate=bool(rng.integers(2))),
+    "llm_int8_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), threshold=float(rng.choice([0, 2.5, 6]))),
     "fp8_quantize": fuzzed_fp8,
     "fp8_quantize_delayed": lambda rng: dict(fuzzed_fp8(rng), length=size(rng)),
     "grouped_matmul": lambda rng: dict(fuzzed_grouped(rng), straight=int(rng.integers(2))),

@@ -16,7 +16,8 @@ from rotation import SEED, in_turn  # tests/program
 from test_kernels import HOW
 
 # What stays in float32 (or int32) whatever the model is in: statistics of rows, the loss, angles.
-WIDE = {"lse", "mean", "rstd", "running_mean", "running_var", "next_mean", "next_var", "loss", "scale", "d_loss", "workspace", "absmax", "nested_absmax", "nested_offset", "cache", "next",
+WIDE = {"lse", "mean", "rstd", "running_mean", "running_var", "next_mean", "next_var", "loss", "scale", "d_loss", "workspace", "absmax", "nested_absmax", "nested_offset", "scales", "row_scales",
+        "cache", "next",
         "k_cache", "v_cache", "next_k", "next_v", "cos", "sin", "targets", "tokens"}
 WITHOUT = {"arange", "table", "random_uniform", "random_normal", "random_int", "sparse_rows",  # no operand of a type to choose
            "inverse_target_count", "linear_cross_entropy", "linear_cross_entropy_backward", "linear_cross_entropy_forward_backward",
@@ -30,7 +31,7 @@ WAYS = [("gcc", "accel_bf16", 0), ("gcc", "accel_f16", 1), ("clang", "accel_bf16
 # Where the processor has AVX512-BF16, their matmuls are its instructions: clang makes them without.
 BY_PROCESSOR = ("attention", "attention_backward", "biased_attention", "biased_attention_backward")
 ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "biased_attention",
-            "biased_attention_backward", "dropout", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached", "quantized_matmul")
+            "biased_attention_backward", "dropout", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached", "quantized_matmul", "int8_matmul", "llm_int8_matmul")
 
 
 def patterns(case, kind):
