@@ -38,40 +38,46 @@ static void fill_constant(float *values, int64_t count, float value) {
 }
 
 /* A chunk's values depend on its number alone, whichever thread makes it. */
-static void fill_random(float *values, int64_t count, uint64_t seed, uint64_t stream,
+static void fill_random(float *values, int64_t first, int64_t count, uint64_t seed, uint64_t stream,
                         const struct accel_tensor *tensor) {
+  const int64_t end = first + count;
 #pragma omp parallel for
-  for (int64_t chunk = 0; chunk < (count + VALUES - 1) / VALUES; chunk++) {
+  for (int64_t chunk = first / VALUES; chunk < (end + VALUES - 1) / VALUES; chunk++) {
     float made[VALUES];
     uint32_t words[4][BLOCKS];
-    int64_t left = count - chunk * VALUES;
+    const int64_t begin = chunk * VALUES > first ? chunk * VALUES : first;
+    const int64_t last = (chunk + 1) * VALUES < end ? (chunk + 1) * VALUES : end;
     rt_philox_lanes(seed, stream, (uint64_t)chunk * BLOCKS, words);
     if (tensor->init == ACCEL_NORMAL)
       to_normals(words, (float)tensor->a, (float)tensor->b, made);
     else
       to_uniforms(words, tensor->a, tensor->b, made);
-    memcpy(values + chunk * VALUES, made, (size_t)(left < VALUES ? left : VALUES) * sizeof *made);
+    memcpy(values + begin - first, made + begin - chunk * VALUES, (size_t)(last - begin) * sizeof *made);
   }
 }
 
 /* Waves over positions, sines in the first half of the columns: those of a grid's two axes after each other. */
-static void fill_waves(float *values, int64_t count, int64_t columns, double ratio, int64_t side) {
+static void fill_waves(float *values, int64_t first, int64_t count, int64_t columns, double ratio, int64_t side) {
   const int64_t part = side > 0 ? columns / 2 : columns, half = part / 2;
 #pragma omp parallel for
   for (int64_t i = 0; i < count; i++) {
-    const int64_t row = i / columns, column = i % columns, at = column % part;
+    const int64_t row = (first + i) / columns, column = (first + i) % columns, at = column % part;
     const int64_t position = side == 0 ? row : column < part ? row % side : row / side;
     const double angle = (double)position * pow(ratio, (double)-(at % half));
     values[i] = (float)(at < half ? sin(angle) : cos(angle));
   }
 }
 
-void rt_init_tensor(const struct accel_tensor *tensor, int which, uint64_t seed, float *values) {
-  int64_t count = rt_shape_count(tensor->rank, tensor->shape);
+void rt_init_part(const struct accel_tensor *tensor, int which, uint64_t seed, int64_t first, int64_t count,
+                  float *values) {
   if (tensor->init == ACCEL_ZEROS) fill_constant(values, count, 0);
   if (tensor->init == ACCEL_ONES) fill_constant(values, count, 1);
   if (tensor->init == ACCEL_NORMAL || tensor->init == ACCEL_UNIFORM)
-    fill_random(values, count, seed, RT_STREAM(RT_USE_INIT, which), tensor);
+    fill_random(values, first, count, seed, RT_STREAM(RT_USE_INIT, which), tensor);
   if (tensor->init == ACCEL_SINUSOID && tensor->rank > 0)
-    fill_waves(values, count, tensor->shape[tensor->rank - 1], tensor->a, (int64_t)tensor->b);
+    fill_waves(values, first, count, tensor->shape[tensor->rank - 1], tensor->a, (int64_t)tensor->b);
+}
+
+void rt_init_tensor(const struct accel_tensor *tensor, int which, uint64_t seed, float *values) {
+  rt_init_part(tensor, which, seed, 0, rt_shape_count(tensor->rank, tensor->shape), values);
 }

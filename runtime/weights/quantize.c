@@ -144,41 +144,53 @@ static void *take(size_t count) {
   rt_fail(&problem, 1);
 }
 
-/* [out][in] of [in][out]. */
-static float *exchange(const struct accel_quantized *quantized, const float *values) {
-  float *turned = take((size_t)(quantized->out * quantized->in));
-#pragma omp parallel for
-  for (int64_t o = 0; o < quantized->out; o++)
-    for (int64_t i = 0; i < quantized->in; i++) turned[o * quantized->in + i] = values[i * quantized->out + o];
-  return turned;
-}
-
 static void *at(const struct accel_program *program, int tensor, void *weights) {
   return (char *)weights + program->tensors[tensor].offset;
 }
 
-void rt_quantize(const struct accel_program *program, const struct accel_quantized *quantized, const float *values,
-                 void *weights) {
-  const int64_t count = quantized->out * quantized->in, blocks = (count + BLOCK - 1) / BLOCK;
-  const bool nested = quantized->nested_absmax >= 0;
+/* Where a weight's codes and scales go. */
+struct stored {
+  void *codes, *absmax;
+  float *scales; /* of blocks of 4-bit codes: absmax, or memory of their own until they are codes */
+};
+
+/* Rows from `row` on. Those of 64 rows end with a block, and so with a byte. */
+static void quantize_some(const struct accel_quantized *quantized, const struct scale_of_levels *levels,
+                          const struct stored *stored, const float *values, int64_t row, int64_t rows) {
+  const int64_t first = row * quantized->in;
+  if (quantized->as == ACCEL_CODES_INT8)
+    quantize_8(values, rows, quantized->in, (int8_t *)stored->codes + first, (float *)stored->absmax + row);
+  else
+    quantize_4(levels, values, rows * quantized->in, (uint8_t *)stored->codes + first / 2,
+               stored->scales + first / BLOCK);
+}
+
+/* How many rows to quantize at a time. */
+static int64_t rows_at_once(const struct accel_quantized *quantized) {
+  enum { ELEMENTS = 1 << 18 };
+  const int64_t rows = ELEMENTS / quantized->in / BLOCK * BLOCK, most = rows > BLOCK ? rows : BLOCK;
+  return most < quantized->out ? most : quantized->out;
+}
+
+void rt_quantize(const struct accel_program *program, const struct accel_quantized *quantized,
+                 const struct rt_rows *rows, void *weights) {
+  const int64_t blocks = (quantized->out * quantized->in + BLOCK - 1) / BLOCK, most = rows_at_once(quantized);
+  const bool nested = quantized->nested_absmax >= 0, levelled = quantized->as != ACCEL_CODES_INT8;
+  struct stored stored = {at(program, quantized->codes, weights), at(program, quantized->absmax, weights), NULL};
   struct scale_of_levels levels;
-  float *turned = quantized->in_out ? exchange(quantized, values) : NULL;
-  const float *own = turned != NULL ? turned : values;
-  if (quantized->as == ACCEL_CODES_INT8) {
-    quantize_8(own, quantized->out, quantized->in, at(program, quantized->codes, weights),
-               at(program, quantized->absmax, weights));
-    free(turned);
-    return;
+  float *values = take((size_t)(most * quantized->in));
+  stored.scales = nested ? take((size_t)blocks) : stored.absmax;
+  if (levelled) order(&levels, rt_levels_4(quantized->as), LEVELS_4);
+  for (int64_t row = 0; row < quantized->out; row += most) {
+    const int64_t own = quantized->out - row < most ? quantized->out - row : most;
+    rows->read(rows->context, row, own, values);
+    quantize_some(quantized, &levels, &stored, values, row, own);
   }
-  float *scales = nested ? take((size_t)blocks) : at(program, quantized->absmax, weights);
-  order(&levels, rt_levels_4(quantized->as), LEVELS_4);
-  quantize_4(&levels, own, count, at(program, quantized->codes, weights), scales);
-  if (nested) {
-    quantize_scales(scales, blocks, at(program, quantized->absmax, weights),
-                    at(program, quantized->nested_absmax, weights), at(program, quantized->nested_offset, weights));
-    free(scales);
-  }
-  free(turned);
+  free(values);
+  if (!nested) return;
+  quantize_scales(stored.scales, blocks, stored.absmax, at(program, quantized->nested_absmax, weights),
+                  at(program, quantized->nested_offset, weights));
+  free(stored.scales);
 }
 
 /* ---- Back ---- */

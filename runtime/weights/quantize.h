@@ -17,10 +17,16 @@ struct accel_tensor rt_quantized_source(const struct accel_program *program, con
 /* Whether what a file has of a weight is codes. NULL, which is what it lacks, is none. */
 bool rt_has_codes(const struct named_tensor *found);
 
-/* Writes the codes and scales of `values`, which are [out][in], or [in][out] where the weight is in_out, to where the
- * program has them from `weights` on. The offset of nested scales, their mean, is summed in float64. */
-void rt_quantize(const struct accel_program *program, const struct accel_quantized *quantized, const float *values,
-                 void *weights);
+/* What a weight is quantized of: read() gives rows [row, row + rows) of [out][in]. */
+struct rt_rows {
+  void (*read)(const void *context, int64_t row, int64_t rows, float *values);
+  const void *context;
+};
+
+/* Writes the codes and scales of a weight to where the program has them from `weights` on. About a MiB of it is in
+ * floats at a time, and at least 64 rows. The offset of nested scales, their mean, is summed in float64. */
+void rt_quantize(const struct accel_program *program, const struct accel_quantized *quantized,
+                 const struct rt_rows *rows, void *weights);
 
 /* In place of the codes of a list, which are the tensors of a model at `weights`, has the weights themselves written,
  * in float32 and as a file has them, and leaves out the scales. False with *problem: no memory. */

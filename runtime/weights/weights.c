@@ -1,5 +1,6 @@
 #include "runtime/weights/weights.h"
 
+#include "runtime/base/dtype.h"
 #include "runtime/base/half.h"
 #include "runtime/base/progress.h"
 #include "runtime/base/terminal.h"
@@ -24,24 +25,78 @@ enum { NAMES_SHOWN = 8 };
  * "transformer.wte.weight" where the published file says "wte.weight". */
 static const char outer_prefix[] = "transformer.";
 
-/* Codes and scales of a weight in floats: from a file, or where that is NULL as its initializer makes it. No more than
- * one such weight is in floats at a time. */
+/* In chunks, as most of the time goes into first touches, which threads can share. */
+static void copy(char *out, const uint8_t *bytes, size_t size) {
+  static const size_t chunk = (size_t)1 << 20;
+#pragma omp parallel for
+  for (size_t at = 0; at < size; at += chunk) memcpy(out + at, bytes + at, size - at < chunk ? size - at : chunk);
+}
+
+/* `count` elements from `first` on, as floats; of other types than those of 16 bits as they are. */
+static void convert(float *out, const struct stored_tensor *stored, int64_t first, int64_t count) {
+  bool brain = strcmp(stored->dtype, "BF16") == 0;
+  size_t size = rt_stored_size(stored->dtype);
+  const uint8_t *from = stored->bytes + (size_t)first * size;
+  if (!brain && strcmp(stored->dtype, "F16") != 0) {
+    copy((char *)out, from, (size_t)count * size);
+    return;
+  }
+#pragma omp parallel for
+  for (int64_t i = 0; i < count; i++) {
+    uint16_t bits = (uint16_t)(from[2 * i] | from[2 * i + 1] << 8);
+    out[i] = brain ? rt_widen_bfloat16(bits) : rt_widen_float16(bits);
+  }
+}
+
+/* ---- What is quantized ---- */
+
+/* A weight in floats: from a file, or where that is NULL, or has none, as its initializer makes it. */
+struct unquantized {
+  const struct accel_program *program;
+  const struct accel_quantized *quantized;
+  const struct weights_file *file;
+  struct accel_tensor source;
+};
+
+/* Elements [first, first + count) as they follow each other in the file. */
+static void read_floats(const struct unquantized *weight, int64_t first, int64_t count, float *values) {
+  const int codes = weight->quantized->codes;
+  const struct named_tensor *found = weight->file != NULL ? weight->file->matched[codes] : NULL;
+  if (found != NULL)
+    convert(values, found->tensor, first, count);
+  else
+    rt_init_part(&weight->source, codes, weight->program->seed, first, count, values);
+}
+
+/* Rows of [out][in] that a file has as columns of [in][out]. */
+static void read_columns(const struct unquantized *weight, int64_t row, int64_t rows, float *values) {
+  enum { AT_ONCE = 64 };
+  const int64_t out = weight->quantized->out, in = weight->quantized->in;
+#pragma omp parallel for
+  for (int64_t i = 0; i < in; i++)
+    for (int64_t r = 0; r < rows; r += AT_ONCE) {
+      const int64_t count = rows - r < AT_ONCE ? rows - r : AT_ONCE;
+      float part[AT_ONCE];
+      read_floats(weight, i * out + row + r, count, part);
+      for (int64_t k = 0; k < count; k++) values[(r + k) * in + i] = part[k];
+    }
+}
+
+/* What has been read is not read again, and need not stay in memory. */
+static void read_rows(const void *context, int64_t row, int64_t rows, float *values) {
+  const struct unquantized *weight = context;
+  if (weight->quantized->in_out)
+    read_columns(weight, row, rows, values);
+  else
+    read_floats(weight, row * weight->quantized->in, rows * weight->quantized->in, values);
+  if (weight->file != NULL && weight->file->matched[weight->quantized->codes] != NULL)
+    rt_sources_forget(&weight->file->sources, weight->file->matched[weight->quantized->codes]);
+}
+
 static void quantize(const struct accel_program *program, const struct accel_quantized *quantized,
                      const struct weights_file *file, void *weights) {
-  struct problem problem;
-  const struct accel_tensor source = rt_quantized_source(program, quantized);
-  const int64_t count = quantized->out * quantized->in;
-  float *values = malloc((size_t)count * sizeof *values);
-  if (values == NULL) {
-    rt_problem(&problem, "no memory for '%s' in float32, which is quantized", source.name);
-    rt_fail(&problem, 1);
-  }
-  if (file != NULL && file->matched[quantized->codes] != NULL)
-    rt_weights_read(program, file, quantized->codes, 0, count, values);
-  else
-    rt_init_tensor(&source, quantized->codes, program->seed, values);
-  rt_quantize(program, quantized, values, weights);
-  free(values);
+  const struct unquantized weight = {program, quantized, file, rt_quantized_source(program, quantized)};
+  rt_quantize(program, quantized, &(struct rt_rows){read_rows, &weight}, weights);
 }
 
 void rt_weights_init(const struct accel_program *program, void *weights) {
@@ -126,29 +181,6 @@ static bool check_tensor(const struct accel_tensor *wanted, const struct named_t
   return rt_help(problem, "save the weights in one of these");
 }
 
-/* In chunks, as most of the time goes into first touches, which threads can share. */
-static void copy(char *out, const uint8_t *bytes, size_t size) {
-  static const size_t chunk = (size_t)1 << 20;
-#pragma omp parallel for
-  for (size_t at = 0; at < size; at += chunk) memcpy(out + at, bytes + at, size - at < chunk ? size - at : chunk);
-}
-
-/* `count` elements from `first` on, as floats; of other types than those of 16 bits as they are. */
-static void convert(float *out, const struct stored_tensor *stored, int64_t first, int64_t count) {
-  bool brain = strcmp(stored->dtype, "BF16") == 0;
-  size_t size = rt_stored_size(stored->dtype);
-  const uint8_t *from = stored->bytes + (size_t)first * size;
-  if (!brain && strcmp(stored->dtype, "F16") != 0) {
-    copy((char *)out, from, (size_t)count * size);
-    return;
-  }
-#pragma omp parallel for
-  for (int64_t i = 0; i < count; i++) {
-    uint16_t bits = (uint16_t)(from[2 * i] | from[2 * i + 1] << 8);
-    out[i] = brain ? rt_widen_bfloat16(bits) : rt_widen_float16(bits);
-  }
-}
-
 static bool is_ignored(const struct accel_start_file *start, const char *name) {
   for (int i = 0; i < start->n_ignored; i++)
     if (fnmatch(start->ignored[i], name, FNM_NOESCAPE) == 0) return true;
@@ -228,6 +260,22 @@ static bool find_all(struct weights_file *file, const struct accel_program *prog
   return false;
 }
 
+/* A whole tensor, of which no more than some is in memory twice. */
+static void read_tensor(const struct accel_program *program, const struct weights_file *file, int tensor, char *to) {
+  static const int64_t at_once = 1 << 22;
+  const struct accel_tensor *whole = &program->tensors[tensor];
+  const int64_t count = rt_shape_count(whole->rank, whole->shape);
+  if (file->matched[tensor] == NULL) {
+    rt_weights_read(program, file, tensor, 0, count, (float *)to);
+    return;
+  }
+  for (int64_t first = 0; first < count; first += at_once) {
+    const int64_t own = count - first < at_once ? count - first : at_once;
+    rt_weights_read(program, file, tensor, first, own, (float *)(to + (size_t)first * rt_dtype_size(whole->dtype)));
+    rt_sources_forget(&file->sources, file->matched[tensor]);
+  }
+}
+
 static void fill(const struct accel_program *program, const struct weights_file *file, void *weights) {
   struct progress progress = rt_progress_begin(stderr, "reads weights", 0, program->weights_bytes);
   for (int i = 0; i < program->n_tensors; i++) {
@@ -235,11 +283,9 @@ static void fill(const struct accel_program *program, const struct weights_file 
     const struct accel_quantized *quantized = rt_quantized_of(program, i);
     if (rt_is_streamed(program, tensor)) continue;
     if (quantized == NULL || rt_has_codes(file->matched[quantized->codes]))
-      rt_weights_read(program, file, i, 0, rt_shape_count(tensor->rank, tensor->shape),
-                      (float *)((char *)weights + tensor->offset));
+      read_tensor(program, file, i, (char *)weights + tensor->offset);
     else if (quantized->codes == i)
       quantize(program, quantized, file, weights);
-    if (file->matched[i] != NULL) rt_sources_forget(&file->sources, file->matched[i]);
     rt_progress_add(&progress, (uint64_t)rt_shape_count(tensor->rank, tensor->shape) * sizeof(float));
   }
   rt_terminal_clear();
