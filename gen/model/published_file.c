@@ -106,6 +106,8 @@ bool published_is_aside(const char *path) {
       /* how text was generated, before generation_config.json */
       "do_sample", "early_stopping", "*_penalty", "max_length", "min_length", "num_beam*", "num_return_sequences",
       "temperature", "top_k", "top_p", "typical_p", "*suppress_tokens*", "forced_decoder_ids*"};
+  static const char stored[] = "quantization_config."; /* how weights are stored: their tensors say it themselves */
+  if (strncmp(path, stored, sizeof stored - 1) == 0) return true;
   const char *part = strstr(path, "_config."); /* of a tower: text_config.model_type */
   if (part != NULL) path = part + strlen("_config.");
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)

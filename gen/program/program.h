@@ -241,6 +241,12 @@ struct program {
     struct quantized *items;
     int count, capacity;
   } quantized;
+
+  /* Modules whose matrices stay floats where others are quantized. */
+  struct {
+    const char **items;
+    int count, capacity;
+  } unquantized;
   struct {
     struct view *items; /* by value id */
     int count;

@@ -6,6 +6,7 @@
 #include "runtime/process/world.h"
 #include "runtime/run/best.h"
 #include "runtime/weights/adapters.h"
+#include "runtime/weights/bitsandbytes.h"
 #include "runtime/weights/narrow.h"
 #include "runtime/weights/quantize.h"
 #include "runtime/weights/shards.h"
@@ -50,7 +51,7 @@ void *rt_mirror(const struct accel_run *run, const char *file) {
 }
 
 /* What the run leaves at its end has no adapters where the job wants them in the weights, published names where it
- * names a folder, and the type that the job names. */
+ * names a folder, the type that the job names, and codes in bitsandbytes' layout. */
 static bool save_mirror(const struct accel_run *run, const char *file, const char *as, bool is_end,
                         struct problem *problem) {
   const bool merges = is_end && run->program->adapters.merge;
@@ -64,7 +65,8 @@ static bool save_mirror(const struct accel_run *run, const char *file, const cha
   written = (!merges || (rt_tensors_dequantize(run->program, rt_mirror(run, file), &tensors, problem) &&
                          rt_adapters_merge(run->program, rt_mirror(run, file), &tensors, problem))) &&
             (!is_end || (rt_folder_rename(run, &tensors, problem) &&
-                         rt_tensors_narrow(run->program, &tensors, run->program->checkpoint.dtype, problem))) &&
+                         rt_tensors_narrow(run->program, &tensors, run->program->checkpoint.dtype, problem) &&
+                         (merges || rt_tensors_lay_out(run->program, rt_mirror(run, file), &tensors, problem)))) &&
             rt_shards_write(run->project_dir, as, &tensors, most, NULL, problem);
   rt_tensors_free(&tensors);
   return written;

@@ -6,6 +6,7 @@
 #include "runtime/base/terminal.h"
 #include "runtime/files/files.h"
 #include "runtime/process/fail.h"
+#include "runtime/weights/bitsandbytes.h"
 #include "runtime/weights/init.h"
 #include "runtime/weights/quantize.h"
 #include "runtime/weights/safetensors.h"
@@ -134,6 +135,16 @@ static const struct named_tensor *find(const struct sources *sources, const char
   return rt_sources_find(sources, whole);
 }
 
+/* A tensor of the program under the name that bitsandbytes has for it, in a file of the same kind of codes. */
+static const struct named_tensor *find_in_layout(const struct accel_program *program, const struct sources *sources,
+                                                 const char *prefix, int tensor) {
+  const struct accel_quantized *quantized = rt_quantized_of(program, tensor);
+  char name[1024], state[1024];
+  if (quantized == NULL || rt_layout_name(program, tensor, name, sizeof name) == NULL) return NULL;
+  const char *kind = rt_layout_state(program, quantized, state, sizeof state);
+  return kind != NULL && find(sources, prefix, kind) != NULL ? find(sources, prefix, name) : NULL;
+}
+
 /* What a file need not have: scales are made of the weight where that is in floats. */
 static bool is_fresh(const struct accel_program *program, const struct named_tensor *const *matched, int tensor) {
   const struct accel_quantized *quantized = rt_quantized_of(program, tensor);
@@ -148,6 +159,7 @@ static int match(const struct accel_program *program, const struct sources *sour
   *missing = (struct names){0};
   for (int i = 0; i < program->n_tensors; i++) {
     matched[i] = find(sources, prefix, program->tensors[i].name);
+    if (matched[i] == NULL) matched[i] = find_in_layout(program, sources, prefix, i);
   }
   for (int i = 0; i < program->n_tensors; i++)
     if (matched[i] == NULL && !is_fresh(program, matched, i)) add_name(missing, program->tensors[i].name);
@@ -163,6 +175,11 @@ static bool check_tensor(const struct accel_tensor *wanted, const struct named_t
   const struct stored_tensor *stored = found->tensor;
   const char *path = found->path;
   char has[200], needs[200];
+  if (wanted->dtype == ACCEL_FLOAT32 && rt_has_codes(found)) {
+    rt_problem(problem, "%s: tensor '%s' is of codes (%s), the model's is of floats", path, stored->name,
+               stored->dtype);
+    return rt_help(problem, "set model.quantize as these weights were quantized");
+  }
   if (wanted->rank != stored->rank ||
       memcmp(wanted->shape, stored->shape, (size_t)wanted->rank * sizeof(int64_t)) != 0) {
     rt_problem(problem, "%s: tensor '%s' has the shape %s, the model's is %s", path, stored->name,
@@ -193,13 +210,24 @@ static bool is_same(const struct stored_tensor *a, const struct stored_tensor *b
                     memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0);
 }
 
+/* Whether bitsandbytes' layout has a tensor besides the codes and scales of a weight that is read in it. */
+static bool is_beside_codes(const struct accel_program *program, const struct named_tensor *const *matched,
+                            const char *name) {
+  for (int i = 0; i < program->n_quantized; i++) {
+    const struct named_tensor *codes = matched[program->quantized[i].codes];
+    if (rt_has_codes(codes) && rt_layout_has(name, codes->tensor->name)) return true;
+  }
+  return false;
+}
+
 static bool check_extra(const struct sources *sources, const struct accel_program *program,
                         const struct named_tensor *const *matched, struct problem *problem) {
   struct names extra = {0};
   const char *path = "";
   for (int i = 0; i < sources->n_tensors; i++) {
     const struct named_tensor *tensor = &sources->tensors[i];
-    bool used = is_ignored(&program->start, tensor->tensor->name);
+    bool used =
+        is_ignored(&program->start, tensor->tensor->name) || is_beside_codes(program, matched, tensor->tensor->name);
     for (int k = 0; k < program->n_tensors && !used; k++)
       used = matched[k] != NULL && is_same(matched[k]->tensor, tensor->tensor);
     if (used || (extra.count > 0 && strcmp(path, tensor->path) != 0)) continue;
@@ -226,6 +254,27 @@ static int match_all(const struct accel_program *program, const struct sources *
   return match(program, sources, "", matched, missing);
 }
 
+/* What bitsandbytes' layout says of the weights that are read in it. */
+static bool check_states(const struct accel_program *program, const struct sources *sources,
+                         const struct named_tensor *const *matched, struct problem *problem) {
+  static const char tail[] = ".absmax";
+  for (int i = 0; i < program->n_quantized; i++) {
+    const struct accel_quantized *quantized = &program->quantized[i];
+    const struct named_tensor *scales = matched[quantized->absmax], *codes = matched[quantized->codes];
+    const size_t length = scales != NULL ? strlen(scales->name) : 0;
+    char name[1024];
+    float offset;
+    if (codes == NULL || length < sizeof tail || strcmp(scales->name + length - sizeof tail + 1, tail) != 0) continue;
+    const char *own = rt_layout_state(program, quantized, name, sizeof name);
+    const size_t prefix = length - (sizeof tail - 1) - strlen(program->tensors[quantized->codes].name);
+    char whole[2048];
+    snprintf(whole, sizeof whole, "%.*s%s", (int)prefix, scales->name, own);
+    const struct named_tensor *state = rt_sources_find(sources, whole);
+    if (!rt_layout_read(quantized, state->tensor, state->path, &offset, problem)) return false;
+  }
+  return true;
+}
+
 static bool check_all(const struct accel_program *program, const struct sources *sources,
                       const struct named_tensor **matched, const char *path, struct problem *problem) {
   struct names missing;
@@ -233,7 +282,9 @@ static bool check_all(const struct accel_program *program, const struct sources 
     rt_problem(problem, "%s: no tensor for the parameters %s", path, missing.text);
     return rt_help(problem, "give the weights of this model, or list in model.fresh what to initialize");
   }
+  if (!check_states(program, sources, matched, problem)) return false;
   for (int i = 0; i < program->n_tensors; i++) {
+    if (matched[i] != NULL && rt_is_layout_state(matched[i]->tensor->name)) continue;
     const struct accel_quantized *quantized = rt_quantized_of(program, i);
     const bool floats = quantized != NULL && quantized->codes == i && !rt_has_codes(matched[i]);
     const struct accel_tensor wanted = floats ? rt_quantized_source(program, quantized) : program->tensors[i];
@@ -244,8 +295,12 @@ static bool check_all(const struct accel_program *program, const struct sources 
 
 void rt_weights_read(const struct accel_program *program, const struct weights_file *file, int tensor, int64_t first,
                      int64_t count, float *values) {
-  if (file->matched[tensor] != NULL)
-    convert(values, file->matched[tensor]->tensor, first, count);
+  const struct named_tensor *found = file->matched[tensor];
+  struct problem checked;
+  if (found != NULL && rt_is_layout_state(found->tensor->name))
+    rt_layout_read(rt_quantized_of(program, tensor), found->tensor, found->path, values, &checked);
+  else if (found != NULL)
+    convert(values, found->tensor, first, count);
   else
     rt_init_tensor(&program->tensors[tensor], tensor, program->seed, values);
 }

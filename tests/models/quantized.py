@@ -133,3 +133,30 @@ class Quantized(Text):
         self.assertEqual(whole.keys(), again.keys())
         for name, tensor in whole.items():
             self.assertTrue(torch.equal(tensor, again[name]), name)
+
+    def check_layout(self, quantize, config):
+        """A model that transformers quantized and saved: an evaluator and a run read its codes, and transformers opens what the run
+        leaves, with the same codes and scales. Returns the trainer and what transformers saved."""
+        trainer = self.start("llama.c", self.llama(64, 128), quantize)
+        published = trainer.folder / "published"
+        self.theirs.save_pretrained(trainer.folder / "floats")
+        LlamaForCausalLM.from_pretrained(trainer.folder / "floats", quantization_config=config, dtype=torch.float32).save_pretrained(published)
+        saved = load_file(published / "model.safetensors")
+        trainer.job["model"]["weights"] = "published"
+        trainer.job["training"]["steps"] = 2
+        trainer.write()
+        loss = float(subprocess.check_output([self.program(trainer, "evaluate")], cwd=trainer.folder).split(b"loss ")[1].split()[0])
+        trainer.build()
+        trainer.run()
+        run, codes = tensors(trainer), [name for name, tensor in saved.items() if tensor.dtype in (torch.uint8, torch.int8) and name.endswith("weight")]
+        self.assertEqual(len(codes), 3 * 7)
+        for name, tensor in saved.items():
+            of_codes = any(name.startswith(code) or name == code.removesuffix("weight") + "SCB" for code in codes)
+            if of_codes and "quant_state" not in name and not name.endswith("weight_format"):
+                self.assertTrue(torch.equal(tensor, run[name]), name)
+        opened = LlamaForCausalLM.from_pretrained(trainer.folder / "run", dtype=torch.float32)
+        self.assertEqual(opened.config.quantization_config.quantization_method(), config.quantization_method())
+        again = opened.state_dict()
+        for name in codes:
+            self.assertTrue(torch.equal(again[name], saved[name]), name)
+        return trainer, saved, opened, loss

@@ -15,12 +15,15 @@ import bitsandbytes.functional as bnb
 import numpy as np
 import torch
 import torch.nn.functional as F
+from bitsandbytes.nn import Linear4bit
 from peer import SEED
 from quantized import Quantized, ranks, tensors
-from rotation import in_turn
+from rotation import in_turn, rotating
 from safetensors.torch import load_file
 from test_lora import plain
-from transformers import LlamaForCausalLM
+from transformers import BitsAndBytesConfig, LlamaForCausalLM
+
+load_tests = rotating(2)
 
 
 def nearest(x, levels, size):
@@ -56,15 +59,17 @@ class Bits4(Quantized):
             weight = parameter.detach().T.contiguous() if self.in_out else parameter.detach()
             codes, state = bnb.quantize_4bit(weight, quant_type=kind, blocksize=64)
             self.assertTrue(torch.equal(run[own], codes), f"codes of {name}")
+            layout = json.loads(bytes(run[f"{own}.quant_state.bitsandbytes__{kind}"].tolist()))
+            self.assertEqual(layout["shape"], list(weight.shape))
             if nested:
-                offset = run[f"{own}_{kind}_nested_offset"]
+                offset = torch.tensor(layout["nested_offset"], dtype=torch.float32)
                 self.assertLess(abs(offset.item() / state.absmax.mean().item() - 1), 1e-6, f"offset of {name}")
                 scales, outer = nearest(state.absmax - offset, levels, 256)
-                self.assertTrue(torch.equal(run[f"{own}_{kind}_absmax"], scales), f"scales of {name}")
-                self.assertTrue(torch.equal(run[f"{own}_{kind}_nested_absmax"], outer), f"scales of the scales of {name}")
+                self.assertTrue(torch.equal(run[f"{own}.absmax"], scales), f"scales of {name}")
+                self.assertTrue(torch.equal(run[f"{own}.nested_absmax"], outer), f"scales of the scales of {name}")
                 scales = levels[scales.long()] * outer.repeat_interleave(256)[:len(scales)] + offset
             else:
-                self.assertTrue(torch.equal(run[f"{own}_{kind}_absmax"], state.absmax), f"scales of {name}")
+                self.assertTrue(torch.equal(run[f"{own}.absmax"], state.absmax), f"scales of {name}")
                 scales = state.absmax
             whole = dequantized(codes, state.code, scales, weight.shape)
             parameter.data.copy_(whole.T if self.in_out else whole)
@@ -210,7 +215,7 @@ class Bits4(Quantized):
         trainer.build()
         trainer.run()
         run = tensors(trainer)
-        self.assertEqual({tensor.dtype for name, tensor in run.items() if name.endswith("_absmax")}, {torch.float32})
+        self.assertEqual({tensor.dtype for name, tensor in run.items() if name.endswith(".absmax")}, {torch.float32})
         self.assertEqual({tensor.dtype for name, tensor in run.items() if "lora" in name or "norm" in name}, {torch.bfloat16})
 
     def test_without_adapters(self):
@@ -222,7 +227,7 @@ class Bits4(Quantized):
         trainer.run()
         run = tensors(trainer)
         self.assertEqual(sum(tensor.dtype == torch.uint8 for tensor in run.values()), 3 * 7)
-        self.assertTrue(all(0.01 < tensor.min() < tensor.max() < 1 for name, tensor in run.items() if name.endswith("_nf4_absmax")))
+        self.assertTrue(all(0.01 < tensor.min() < tensor.max() < 1 for name, tensor in run.items() if name.endswith(".absmax")))
 
     def test_codes_of_the_other_kind(self):
         """An evaluator for FP4 does not read a run's NF4."""
@@ -234,6 +239,29 @@ class Bits4(Quantized):
         done = subprocess.run([self.program(trainer, "evaluate")], cwd=trainer.folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"no tensor for the parameters .*q_proj\.weight_fp4_absmax")
+
+    def test_layout(self):
+        """With double quantization and without; codes of one are refused where the job says the other."""
+        for kind, nested in in_turn((("nf4", True), ("fp4", False), ("nf4", False)), 3):
+            with self.subTest(kind=kind, nested=nested):
+                self.draw(SEED)
+                config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type=kind, bnb_4bit_use_double_quant=nested,
+                                            bnb_4bit_compute_dtype=torch.float32)
+                quantize = {"bnb_4bit_quant_type": kind, "bnb_4bit_use_double_quant": nested}
+                trainer, saved, opened, loss = self.check_layout(quantize, config)
+                for name, module in opened.named_modules():
+                    if isinstance(module, Linear4bit):
+                        state = module.weight.quant_state
+                        scales = bnb.dequantize_blockwise(state.absmax, state.state2) + state.offset if nested else state.absmax
+                        self.assertEqual(state.shape, self.theirs.get_submodule(name).weight.shape)
+                        self.theirs.get_submodule(name).weight.data.copy_(
+                            dequantized(saved[name + ".weight"], state.code, scales, state.shape))
+                self.assertLess(abs(loss / self.evaluated(self.theirs, trainer) - 1), 1e-5, "an evaluation")
+                trainer.job["model"]["quantize"]["bnb_4bit_use_double_quant"] = not nested
+                trainer.write()
+                program = trainer.build()
+                done = subprocess.run([program], cwd=trainer.folder, capture_output=True, text=True)
+                self.assertRegex(done.stderr, f"set model.quantize.bnb_4bit_use_double_quant: {str(nested).lower()}|no tensor for the parameters")
 
     def test_refusals(self):
         trainer = self.start("llama.c", self.llama(), {}, {"rank": 2, "alpha": 4, "targets": ["q_proj"]})

@@ -19,12 +19,13 @@ import torch
 from bitsandbytes.nn import Linear8bitLt
 from peer import SEED
 from quantized import Quantized, ranks, tensors
-from rotation import in_turn
+from rotation import in_turn, rotating
 from safetensors.torch import load_file
 from test_lora import plain
-from transformers import LlamaForCausalLM
+from transformers import BitsAndBytesConfig, LlamaForCausalLM
 
 logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # that it rounds inputs to float16
+load_tests = rotating(3)
 KERNELS = pathlib.Path(__file__).resolve().parents[1] / "ops" / "kernels" / "test_kernels.py"
 
 
@@ -185,14 +186,24 @@ class Bits8(Quantized):
             self.assertTrue(torch.equal(parameter.detach(), wanted), name)
         self.assertLess(abs(self.evaluation(trainer) / self.evaluated(merged, trainer) - 1), 1e-5, "an evaluation")
 
+    def test_layout(self):
+        """Of codes of one kind transformers' names are the same."""
+        trainer, saved, opened, loss = self.check_layout({}, BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=2.5))
+        self.assertEqual(opened.config.quantization_config.llm_int8_threshold, 2.5)
+        for name, module in opened.named_modules():
+            if isinstance(module, Linear8bitLt):
+                self.assertTrue(torch.equal(module.weight.SCB, saved[name + ".SCB"]), name)
+        theirs = LlamaForCausalLM.from_pretrained(trainer.folder / "published", dtype=torch.float32)
+        self.assertLess(abs(loss / self.evaluated(theirs, trainer) - 1), 1e-4, "an evaluation")
+
     def test_refusals(self):
         trainer = self.start("llama.c", self.llama(), {}, {"rank": 2, "alpha": 4, "targets": ["q_proj"]})
         for groups, message in [
             ({"devices": {"kind": "cuda"}}, "'devices.kind' does not go with model.quantize: GPUs have no product with codes"),
             ({"quantize": {"load_in_4bit": True}}, "'load_in_4bit' must be 'false', not true, with model.quantize.load_in_8bit true"),
-            ({"quantize": {"bnb_4bit_quant_type": "nf4"}}, "'model.quantize.bnb_4bit_quant_type'"),
-            ({"quantize": {"load_in_8bit": False}}, "'model.quantize.llm_int8_threshold'"),
-            ({"quantize": {"llm_int8_threshold": -1}}, "'model.quantize.llm_int8_threshold' must be at least 0"),
+            ({"quantize": {"bnb_4bit_quant_type": "nf4"}}, "'bnb_4bit_quant_type' does not go with model.quantize.load_in_8bit true"),
+            ({"quantize": {"load_in_8bit": False}}, "'llm_int8_threshold' does not go with"),
+            ({"quantize": {"llm_int8_threshold": -1}}, "'llm_int8_threshold' must be at least 0"),
         ]:
             job = json.loads(json.dumps(trainer.job))
             job["model"]["quantize"].update(groups.pop("quantize", {}))

@@ -8,6 +8,7 @@
 #include "gen/base/version.h"
 #include "gen/commands/generate/length.h"
 #include "gen/commands/generate/meshes.h"
+#include "gen/commands/generate/quantized_config.h"
 #include "gen/emit/emit.h"
 #include "gen/model/hooks.h"
 #include "gen/model/model.h"
@@ -289,10 +290,10 @@ static void make_config(const struct compilation *compilation, const char **text
   *text = model_published_of_config(compilation->arena, compilation->model, &request, positions, reason);
   const bool adapts = job->model.lora.rank > 0 && !job->model.lora.merge,
              codes = job->model.quantize.on && !(job->model.lora.rank > 0 && job->model.lora.merge);
-  if (*text == NULL || (!adapts && !codes)) return;
+  if (*text != NULL && codes) *text = quantized_config(compilation->program, *text);
+  if (*text == NULL || !adapts) return;
   *text = NULL;
-  *reason = codes ? "model.quantize leaves codes under names of this project"
-                  : "model.lora.merge is false, and transformers would open the weights without the adapters";
+  *reason = "model.lora.merge is false, and transformers would open the weights without the adapters";
 }
 
 int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text) {

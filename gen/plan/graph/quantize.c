@@ -61,6 +61,7 @@ struct quantizing {
   const struct job *job;
   struct diagnostics *diags;
   struct name_list linear, others; /* weights of linear layers; parameters that something else uses as well */
+  struct name_list matrices;       /* all parameters that are matrices, but for adapters */
   const char *last;                /* the weight of the last matmul, which by default stays as it is; NULL: none */
   bool *used;                      /* of skip_modules and keep_in_fp32_modules, one after the other */
 };
@@ -114,6 +115,8 @@ static void collect(struct weight_visitor *visitor, const struct region *region,
                   form_in(region, p->value) != FORM_OTHER && module_of(quantizing, name) != NULL;
     struct name_list *list = linear ? &quantizing->linear : &quantizing->others;
     if (!has_name(list, name)) ARENA_PUSH(visitor->program->arena, *list, name);
+    if (p->shape.rank == 2 && !is_adapter(name) && !has_name(&quantizing->matrices, name))
+      ARENA_PUSH(visitor->program->arena, quantizing->matrices, name);
   }
 }
 
@@ -305,10 +308,19 @@ static void convert(void *context, struct region *region, const char *marks) {
     if (marks[i] == 'q' && is_used(region, region->parameters.items[i].value)) quantize_parameter(context, region, i);
 }
 
+static void list_unquantized(struct quantizing *quantizing) {
+  struct program *program = quantizing->program;
+  for (int i = 0; i < quantizing->matrices.count; i++) {
+    const char *name = quantizing->matrices.items[i], *module = module_of(quantizing, name);
+    if (module != NULL && !is_quantized(quantizing, name)) ARENA_PUSH(program->arena, program->unquantized, module);
+  }
+}
+
 bool quantize(struct program *program, struct builder *builder, struct diagnostics *diags) {
   struct quantizing quantizing = {.program = program, .builder = builder, .job = program->job, .diags = diags};
   if (!program->job->model.quantize.on) return true;
   if (!choose(&quantizing)) return false;
+  list_unquantized(&quantizing);
   struct weight_visitor visitor = {
       .program = program, .diags = diags, .ok = true, .visit = list, .context = &quantizing};
   weight_visit_from(&visitor, program->graph->entry);

@@ -14,8 +14,8 @@
 #include "gen/ir/builder.h"
 #include "gen/program/program.h"
 
-/* After adapt and freeze. Fills program->quantized. False with an error at the job's line when a name is of no linear
- * layer, when there is none to quantize, or when the job trains one. */
+/* After adapt and freeze. Fills program->quantized and program->unquantized. False with an error at the job's line when
+ * a name is of no linear layer, when there is none to quantize, or when the job trains one. */
 bool quantize(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 #endif

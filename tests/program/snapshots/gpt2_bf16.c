@@ -1,6 +1,6 @@
 /* gpt2: a training program for one job, written by accel-gen 0.2.0.
  *
- * job       job.yaml, edc38c527e46195aeeededf109b73047293a831b37c681a41c27b7de796a0cff
+ * job       job.yaml, 8f602793bce1088fc50be13e726a93faf9c5285e443a9fba48b80355f1aa6c2a
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
  * step      3 x 4 = 12 tokens, 302 kFLOP (matmuls 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -1475,8 +1475,8 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "gpt2",
     .summary = "2 layers, 0.00 M parameters, bfloat16",
-    .job_digest = "edc38c527e46195aeeededf109b73047293a831b37c681a41c27b7de796a0cff",
-    .fixed_digest = "19d699b48e0c8de3",
+    .job_digest = "8f602793bce1088fc50be13e726a93faf9c5285e443a9fba48b80355f1aa6c2a",
+    .fixed_digest = "70606c94abc0d160",
     .generator = "accel-gen 0.2.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (matmuls 87 %)\n"

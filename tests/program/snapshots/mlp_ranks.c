@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.2.0.
  *
- * job       job.yaml, 42606790d17c13f3b195ef02f1b6c50cf985d88e54e433551a1a0e9b1ba67eaa
+ * job       job.yaml, fd6dd56f5d0c2e3a338fc11a460656535e6463bf43468c747c216b3d15309192
  * model     mlp_table.c: 122 parameters
  * step      12 rows, 3.86 kFLOP (matmuls 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -548,8 +548,8 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "42606790d17c13f3b195ef02f1b6c50cf985d88e54e433551a1a0e9b1ba67eaa",
-    .fixed_digest = "1d78ddfffff65ccc",
+    .job_digest = "fd6dd56f5d0c2e3a338fc11a460656535e6463bf43468c747c216b3d15309192",
+    .fixed_digest = "7402b0e01daaa049",
     .generator = "accel-gen 0.2.0",
     .plan =
         "model     mlp_table.c: 122 parameters\n"
