@@ -1,0 +1,125 @@
+/* A plugin: loaded, its version checked, its devices opened. */
+#include "runtime/xla/state.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int rt_xla_quiet(void) {
+  const int kept = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  fflush(stderr);
+  if (kept >= 0 && nowhere >= 0) dup2(nowhere, STDERR_FILENO);
+  if (nowhere >= 0) close(nowhere);
+  return kept;
+}
+
+void rt_xla_loud(int kept) {
+  if (kept < 0) return;
+  fflush(stderr);
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+}
+
+/* ---- Loading ---- */
+
+static bool load(const char *path, const PJRT_Api **api, struct problem *problem) {
+  const PJRT_Api *(*get)(void);
+  const int kept = rt_xla_quiet();
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *symbol = NULL;
+  const char *why = library == NULL ? dlerror() : NULL;
+  if (library != NULL) symbol = dlsym(library, "GetPjrtApi");
+  memcpy(&get, &symbol, sizeof get);
+  *api = symbol != NULL ? get() : NULL;
+  rt_xla_loud(kept);
+  if (library == NULL) return rt_problem(problem, "the plugin of XLA cannot be loaded: %s", why);
+  if (*api == NULL) {
+    rt_problem(problem, "%s is no plugin of XLA: it has no function GetPjrtApi, or that gives nothing", path);
+    return rt_help(problem, "a plugin of PJRT's C API is needed, such as the package xla-cpu-pjrt has");
+  }
+  return true;
+}
+
+/* Whether the plugin has all that is called. Its structure ends earlier where it is older. */
+static bool check_version(const PJRT_Api *api, const char *path, struct problem *problem) {
+  const size_t used = PJRT_STRUCT_SIZE(PJRT_Api, PJRT_Executable_GetCompiledMemoryStats);
+  const bool says = api->struct_size >= PJRT_STRUCT_SIZE(PJRT_Api, pjrt_api_version);
+  const int major = says ? api->pjrt_api_version.major_version : 0;
+  const int minor = says ? api->pjrt_api_version.minor_version : 0;
+  if (major == PJRT_API_MAJOR && api->struct_size >= used) return true;
+  rt_problem(problem, "%s speaks version %d.%d of PJRT's C API, which this program does not: it is made for %d.%d",
+             path, major, minor, PJRT_API_MAJOR, PJRT_API_MINOR);
+  return rt_help(problem, major > PJRT_API_MAJOR ? "an older plugin is needed" : "a newer plugin is needed");
+}
+
+/* ---- Devices ---- */
+
+static char *copy_text(const char *text, size_t size) {
+  char *copy = malloc(size + 1);
+  if (copy == NULL) return NULL;
+  memcpy(copy, text, size);
+  copy[size] = '\0';
+  return copy;
+}
+
+static bool read_names(struct xla *xla, struct problem *problem) {
+  const PJRT_Api *api = xla->api;
+  PJRT_Client_PlatformName_Args name = RT_PJRT(PJRT_Client_PlatformName_Args, .client = xla->client);
+  PJRT_Client_PlatformVersion_Args version = RT_PJRT(PJRT_Client_PlatformVersion_Args, .client = xla->client);
+  if (!rt_xla_good(api, api->PJRT_Client_PlatformName(&name), "name its platform", problem)) return false;
+  if (!rt_xla_good(api, api->PJRT_Client_PlatformVersion(&version), "say its version", problem)) return false;
+  xla->platform = copy_text(name.platform_name, name.platform_name_size);
+  xla->version = copy_text(version.platform_version, version.platform_version_size);
+  return (xla->platform != NULL && xla->version != NULL) || rt_problem(problem, "out of memory");
+}
+
+static bool open_devices(struct xla *xla, struct problem *problem) {
+  const PJRT_Api *api = xla->api;
+  PJRT_Plugin_Initialize_Args initialize = RT_PJRT(PJRT_Plugin_Initialize_Args, .extension_start = NULL);
+  PJRT_Client_Create_Args create = RT_PJRT(PJRT_Client_Create_Args, .extension_start = NULL);
+  if (!rt_xla_good(api, api->PJRT_Plugin_Initialize(&initialize), "start its plugin", problem)) return false;
+  if (!rt_xla_good(api, api->PJRT_Client_Create(&create), "open its devices", problem)) return false;
+  xla->client = create.client;
+  PJRT_Client_AddressableDevices_Args devices = RT_PJRT(PJRT_Client_AddressableDevices_Args, .client = xla->client);
+  if (!rt_xla_good(api, api->PJRT_Client_AddressableDevices(&devices), "list its devices", problem)) return false;
+  if (devices.num_addressable_devices == 0) return rt_problem(problem, "the plugin of XLA has no device here");
+  xla->device = devices.addressable_devices[0];
+  xla->devices = (int)devices.num_addressable_devices;
+  return read_names(xla, problem);
+}
+
+bool rt_xla_open(const char *path, struct xla **opened, struct problem *problem) {
+  const PJRT_Api *api;
+  if (!load(path, &api, problem) || !check_version(api, path, problem)) return false;
+  struct xla *xla = calloc(1, sizeof *xla);
+  if (xla == NULL) return rt_problem(problem, "out of memory");
+  xla->api = api;
+  struct stat file;
+  if (stat(path, &file) == 0) xla->size = file.st_size, xla->changed = file.st_mtime;
+  const int kept = rt_xla_quiet();
+  const bool good = open_devices(xla, problem);
+  rt_xla_loud(kept);
+  if (!good) rt_xla_close(xla);
+  if (good) *opened = xla;
+  return good;
+}
+
+void rt_xla_close(struct xla *xla) {
+  struct problem ignored;
+  PJRT_Client_Destroy_Args destroy = RT_PJRT(PJRT_Client_Destroy_Args, .client = xla->client);
+  if (xla->client != NULL) rt_xla_good(xla->api, xla->api->PJRT_Client_Destroy(&destroy), "close", &ignored);
+  free(xla->platform);
+  free(xla->version);
+  free(xla);
+}
+
+struct xla_facts rt_xla_facts(const struct xla *xla) {
+  return (struct xla_facts){.platform = xla->platform,
+                            .version = xla->version,
+                            .major = xla->api->pjrt_api_version.major_version,
+                            .minor = xla->api->pjrt_api_version.minor_version,
+                            .devices = xla->devices};
+}
