@@ -10,6 +10,7 @@
 struct builder;
 struct new_positions;
 struct onnx;
+struct stablehlo;
 
 /* What a node is to the passes. */
 enum op_class {
@@ -302,6 +303,13 @@ struct op_onnx {
   void (*write)(struct onnx *onnx);
 };
 
+/* Read by the export as StableHLO (gen/stablehlo/stablehlo.h): the operation of one or two inputs, broadcast, that
+ * gives output 0, or what writes the node as operations. NULL both: it cannot be lowered. */
+struct op_lower {
+  const char *operation;
+  void (*write)(struct stablehlo *hlo);
+};
+
 struct op_kind {
   const char *name; /* "layer_norm"; an identifier of C */
   enum op_class class;
@@ -350,6 +358,7 @@ struct op_kind {
   struct op_ranks ranks;
   struct op_kernel kernel;
   struct op_onnx onnx;
+  struct op_lower lower;
 };
 
 enum { AXIS_WHOLE = -1, AXIS_MIXED = -2, AXIS_SORTED = -3 };

@@ -16,6 +16,7 @@ static const struct op_kind kind = {
     OP_BINARY,
     .ranks.pads = true,
     .name = "add",
+    .lower.operation = "add",
     .onnx.operator= "Add",
     .reference.apply = apply,
     .gradient = gradient,

@@ -1,6 +1,7 @@
 /* y = 0, 1, 2, …, int32. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -24,8 +25,13 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_cast(onnx, onnx_range(onnx, onnx_int_extent(onnx, "count")), DTYPE_INT32));
 }
 
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_iota(hlo, shape_of(1, node_int(hlo_node(hlo), "count")), 0, HLO_I32));
+}
+
 static const struct op_kind kind = {
     .name = "arange",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .output_names = {"y"},

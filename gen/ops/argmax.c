@@ -3,6 +3,7 @@
  * axis (torch.amax shares it among them). */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static struct shape without_axis(struct shape shape, int axis) {
   for (int i = axis; i + 1 < shape.rank; i++) shape.dim[i] = shape.dim[i + 1];
@@ -40,8 +41,13 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_cast(onnx, onnx_op(onnx, "ArgMax", &x, 1, along, 2), DTYPE_INT32));
 }
 
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_argmax(hlo, hlo_input(hlo, 0), (int)node_int(hlo_node(hlo), "axis")));
+}
+
 static const struct op_kind kind = {
     .name = "argmax",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},

@@ -11,6 +11,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/attention.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* The problem's size: batch and heads together, heads of queries for one of keys, queries, keys, columns. */
 struct size {
@@ -378,8 +379,64 @@ static void write_onnx(struct onnx *onnx) {
   op_attention_onnx(onnx, 0, onnx_n_inputs(onnx) > 3 ? 3 : 0);
 }
 
+/* ---- StableHLO ---- */
+
+/* [batch][heads of keys][queries of all heads that share them][columns] */
+static struct hlo lower_grouped(struct stablehlo *hlo, struct hlo x, int64_t shared) {
+  const struct shape s = x.shape;
+  return hlo_reshape(hlo, x, shape_of(4, s.dim[0], shared, s.dim[1] / shared * s.dim[2], s.dim[3]));
+}
+
+/* Which keys a query sees: [queries][keys], or with `starts`, the input that says where documents start (0: none),
+ * [batch][1][queries][keys]. False: all. */
+static bool lower_seen(struct stablehlo *hlo, int64_t queries, int64_t keys, int starts, struct hlo *seen) {
+  const struct node *node = hlo_node(hlo);
+  const int64_t window = node_int(node, "window");
+  const struct shape square = shape_of(2, queries, keys);
+  const struct hlo query = hlo_iota(hlo, square, 0, HLO_I32), key = hlo_iota(hlo, square, 1, HLO_I32);
+  struct hlo parts[3];
+  int count = 0;
+  if (node_int(node, "causal")) parts[count++] = hlo_compare(hlo, "LE", key, query);
+  if (window > 0) parts[count++] = hlo_compare(hlo, "GT", key, hlo_sub(hlo, query, hlo_number((double)window)));
+  if (starts > 0) {
+    const struct hlo first = hlo_raw_input(hlo, starts);
+    const struct shape each = shape_of(4, first.shape.dim[0], (int64_t)1, queries, (int64_t)1);
+    parts[count++] = hlo_compare(hlo, "GE", key, hlo_reshape(hlo, first, each));
+  }
+  for (int i = 1; i < count; i++) parts[0] = hlo_binary(hlo, "and", parts[0], parts[i]);
+  if (count > 0) *seen = parts[0];
+  return count > 0;
+}
+
+/* Scores [batch][heads][queries][keys], within the cap where there is one. */
+static struct hlo lower_scores(struct stablehlo *hlo, struct hlo q, struct hlo k) {
+  const struct shape shape = shape_of(4, q.shape.dim[0], q.shape.dim[1], q.shape.dim[2], k.shape.dim[2]);
+  const struct hlo products = hlo_dot(hlo, lower_grouped(hlo, q, k.shape.dim[1]), k, 2, 3, 3);
+  const double scale = node_real(hlo_node(hlo), "scale"), cap = op_attention_cap(hlo_node(hlo));
+  const struct hlo scores = hlo_mul(hlo, hlo_reshape(hlo, products, shape), hlo_number(cap > 0 ? scale / cap : scale));
+  return cap > 0 ? hlo_mul(hlo, hlo_unary(hlo, "tanh", scores), hlo_number(cap)) : scores;
+}
+
+/* The same, -infinity where a key is not seen. */
+static struct hlo lower_masked(struct stablehlo *hlo, struct hlo scores, int starts) {
+  struct hlo seen;
+  if (!lower_seen(hlo, scores.shape.dim[2], scores.shape.dim[3], starts, &seen)) return scores;
+  return hlo_select(hlo, seen, scores, hlo_number(-INFINITY));
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct hlo q = hlo_raw_input(hlo, 0), k = hlo_raw_input(hlo, 1), v = hlo_input(hlo, 2);
+  const int64_t shared = k.shape.dim[1];
+  const struct hlo scores = lower_masked(hlo, lower_scores(hlo, q, k), hlo_node(hlo)->n_inputs > 3 ? 3 : 0);
+  const struct hlo lse = hlo_log_sum_exp(hlo, scores);
+  const struct hlo weights = hlo_unary(hlo, "exponential", hlo_sub(hlo, scores, lse));
+  hlo_result(hlo, 0, hlo_dot(hlo, lower_grouped(hlo, weights, shared), v, 2, 3, 2));
+  hlo_result(hlo, 1, lse);
+}
+
 static const struct op_kind kind = {
     .name = "attention",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"q", "k", "v", "starts"},
@@ -489,8 +546,33 @@ static int variants_backward(const struct node *node, const int64_t *const *stri
   return op_attention_backward_variants(node->inputs[2]->shape.dim[2], variants);
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  const struct hlo dy = hlo_input(hlo, 0), q = hlo_raw_input(hlo, 1), k = hlo_raw_input(hlo, 2), v = hlo_input(hlo, 3);
+  const struct hlo y = hlo_input(hlo, 4), scores = lower_scores(hlo, q, k);
+  const double cap = op_attention_cap(hlo_node(hlo));
+  const int64_t shared = k.shape.dim[1];
+  struct shape column = y.shape;
+  column.dim[3] = 1;
+  const struct hlo lse = hlo_reshape(hlo, hlo_input(hlo, 5), column);
+  const struct hlo masked = lower_masked(hlo, scores, hlo_node(hlo)->n_inputs > 6 ? 6 : 0);
+  const struct hlo p = hlo_unary(hlo, "exponential", hlo_sub(hlo, masked, lse));
+  const struct hlo rows = lower_grouped(hlo, dy, shared);
+  const struct hlo dp = hlo_reshape(hlo, hlo_dot(hlo, rows, v, 2, 3, 3), p.shape);
+  const struct hlo delta = hlo_reduce_rows(hlo, "add", hlo_mul(hlo, dy, y));
+  struct hlo slope = hlo_mul(hlo, p, hlo_sub(hlo, dp, delta));
+  if (cap > 0) {
+    const struct hlo part = hlo_mul(hlo, scores, hlo_number(1 / cap));
+    slope = hlo_mul(hlo, slope, hlo_sub(hlo, hlo_number(1), hlo_mul(hlo, part, part)));
+  }
+  const struct hlo ds = lower_grouped(hlo, hlo_mul(hlo, slope, hlo_number(node_real(hlo_node(hlo), "scale"))), shared);
+  hlo_result(hlo, 0, hlo_dot(hlo, ds, hlo_input(hlo, 2), 2, 3, 2));
+  hlo_result(hlo, 1, hlo_dot(hlo, ds, lower_grouped(hlo, hlo_input(hlo, 1), shared), 2, 2, 2));
+  hlo_result(hlo, 2, hlo_dot(hlo, lower_grouped(hlo, p, shared), rows, 2, 2, 2));
+}
+
 static const struct op_kind kind_backward = {
     .name = "attention_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .template_name = "attention",
     .input_names = {"dy", "q", "k", "v", "y", "lse", "starts"},

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "gen/ops/support/elementwise.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static double apply(const struct node *node, const double *v) {
   (void)node;
@@ -25,8 +26,17 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return op_infer_elementwise(arena, node, shapes, dtypes, error);
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct hlo x = hlo_input(hlo, 0), z = hlo_input(hlo, 1);
+  const struct hlo falling = hlo_unary(hlo, "exponential", hlo_unary(hlo, "negate", hlo_unary(hlo, "abs", x)));
+  const struct hlo rest = hlo_unary(hlo, "log_plus_one", falling);
+  const struct hlo linear = hlo_sub(hlo, hlo_binary(hlo, "maximum", x, hlo_number(0)), hlo_mul(hlo, x, z));
+  hlo_result(hlo, 0, hlo_add(hlo, linear, rest));
+}
+
 static const struct op_kind kind = {
     .name = "bce_with_logits",
+    .lower.write = lower,
     .class = OP_ELEMENTWISE,
     .input_names = {"logits", "targets"},
     .output_names = {"y"},

@@ -2,6 +2,7 @@
  * them. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -28,8 +29,13 @@ static void write_onnx(struct onnx *onnx) {
               onnx_binary(onnx, "Expand", onnx_input(onnx, 0), onnx_shape(onnx, extents, onnx_result_rank(onnx))));
 }
 
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_broadcast(hlo, hlo_raw_input(hlo, 0), node_ints(hlo_node(hlo), "dims")));
+}
+
 static const struct op_kind kind = {
     .name = "broadcast",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_ELEMENTWISE,
     .input_names = {"x"},

@@ -2,6 +2,7 @@
  * its value's type, so that the gradient of a cast is the cast back. An int32 has no gradient. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -27,9 +28,16 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_cast(onnx, onnx_input(onnx, 0), onnx_result_dtype(onnx)));
 }
 
-static const struct op_kind kind = {CAST, .name = "cast", .onnx.write = write_onnx, .types.to = DTYPE_FLOAT32};
-static const struct op_kind kind_bfloat16 = {CAST, .name = "cast_bfloat16", .types.to = DTYPE_BFLOAT16};
-static const struct op_kind kind_float16 = {CAST, .name = "cast_float16", .types.to = DTYPE_FLOAT16};
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_raw_input(hlo, 0));
+}
+
+static const struct op_kind kind = {CAST, .name = "cast", .lower.write = lower, .onnx.write = write_onnx,
+                                    .types.to = DTYPE_FLOAT32};
+static const struct op_kind kind_bfloat16 = {CAST, .name = "cast_bfloat16", .lower.write = lower,
+                                             .types.to = DTYPE_BFLOAT16};
+static const struct op_kind kind_float16 = {CAST, .name = "cast_float16", .lower.write = lower,
+                                            .types.to = DTYPE_FLOAT16};
 
 /* cast_float(x): x itself when it is float32 already. */
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

@@ -3,6 +3,7 @@
  * number more stays as it is, for a loss to leave out. Neither has a gradient. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* Whole numbers that float32 has all of. */
 static const int64_t most = INT64_C(1) << 24;
@@ -34,8 +35,19 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_cast(onnx, onnx_ternary(onnx, "Clip", onnx_input(onnx, 0), low, high), DTYPE_INT32));
 }
 
+/* x within 0 and the last number. */
+static struct hlo lower_cut(struct stablehlo *hlo, struct hlo x) {
+  const struct hlo last = hlo_number((double)node_int(hlo_node(hlo), "last"));
+  return hlo_binary(hlo, "minimum", hlo_binary(hlo, "maximum", x, hlo_number(0)), last);
+}
+
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, lower_cut(hlo, hlo_input(hlo, 0)));
+}
+
 static const struct op_kind kind_index = {
     .name = "cast_index",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_ELEMENTWISE,
     .input_names = {"x"},
@@ -63,8 +75,15 @@ static void range_target(const struct node *node, int64_t none, int64_t *low, in
   *high = ignore > *high ? ignore : *high;
 }
 
+static void lower_target(struct stablehlo *hlo) {
+  const struct hlo x = hlo_input(hlo, 0);
+  const struct hlo ignored = hlo_number((double)node_int(hlo_node(hlo), "ignore"));
+  hlo_result(hlo, 0, hlo_select(hlo, hlo_compare(hlo, "EQ", x, ignored), x, lower_cut(hlo, x)));
+}
+
 static const struct op_kind kind_target = {
     .name = "cast_index_target",
+    .lower.write = lower_target,
     .class = OP_ELEMENTWISE,
     .template_name = "cast_index",
     .input_names = {"x"},

@@ -4,6 +4,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -77,8 +78,16 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "Concat", inputs, onnx_n_inputs(onnx), &axis, 1));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  struct hlo *parts = arena_alloc(hlo_arena(hlo), (size_t)node->n_inputs * sizeof *parts);
+  for (int i = 0; i < node->n_inputs; i++) parts[i] = hlo_raw_input(hlo, i);
+  hlo_result(hlo, 0, hlo_concat(hlo, parts, node->n_inputs, (int)node_int(node, "axis")));
+}
+
 static const struct op_kind kind = {
     .name = "concat",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_PARTS,
     .output_names = {"y"},

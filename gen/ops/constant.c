@@ -3,6 +3,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -45,8 +46,13 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_binary(onnx, "Expand", onnx_real_tensor(onnx, "value"), shape));
 }
 
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_number(node_real(hlo_node(hlo), "value")));
+}
+
 static const struct op_kind kind = {
     .name = "constant",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_ELEMENTWISE,
     .output_names = {"y"},

@@ -8,7 +8,12 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "cos", .onnx.operator= "Cos", .reference.scalar = cos, .gradient = gradient,
+    OP_UNARY,
+    .name = "cos",
+    .lower.operation = "cosine",
+    .onnx.operator= "Cos",
+    .reference.scalar = cos,
+    .gradient = gradient,
 };
 
 const struct op_file op_file_cos = {

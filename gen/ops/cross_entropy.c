@@ -8,6 +8,7 @@
  * arXiv:2204.02311, section 5): e^(...) is then times 1 + 2 z lse. */
 #include <math.h>
 
+#include "gen/ops/support/lowered.h"
 #include "gen/ops/support/support.h"
 
 /* Ignores nothing that is a class: PyTorch's default of torch.nn.functional.cross_entropy. */
@@ -131,8 +132,16 @@ static struct node *over_parts(struct builder *builder, const struct node *node,
   return builder_node(builder, "cross_entropy_combined", inputs, 3, of_all, 3);
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct hlo_losses losses = op_lower_cross_entropy(hlo, hlo_input(hlo, 0), hlo_raw_input(hlo, 1));
+  hlo_result(hlo, 0, losses.loss);
+  hlo_result(hlo, 1, losses.lse);
+  hlo_result(hlo, 2, losses.scale);
+}
+
 static const struct op_kind kind = {
     .name = "cross_entropy",
+    .lower.write = lower,
     .class = OP_KERNEL,
     .input_names = {"logits", "targets"},
     .output_names = {"loss", "lse", "scale"},
@@ -180,8 +189,15 @@ static double flops_backward(const struct node *node) {
   return op_flops_each(node, 1, 3);
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  hlo_result(hlo, 0,
+             op_lower_cross_entropy_backward(hlo, hlo_input(hlo, 0), hlo_input(hlo, 1), hlo_input(hlo, 2),
+                                             hlo_input(hlo, 3), hlo_raw_input(hlo, 4)));
+}
+
 static const struct op_kind kind_backward = {
     .name = "cross_entropy_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .template_name = "cross_entropy",
     .input_names = {"d_loss", "logits", "lse", "scale", "targets"},

@@ -1,6 +1,7 @@
 /* y[i] = x[0] + … + x[i] along an axis, or with `reverse` x[i] + … + x[n - 1]; dx is the same of dy the other way. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct op_block block = op_block(node->inputs[0]->shape, (int)node_int(node, "axis"));
@@ -42,8 +43,20 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "CumSum", inputs, 2, &reverse, 1));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const struct hlo x = hlo_input(hlo, 0);
+  const int axis = (int)node_int(node, "axis"), last = x.shape.rank - 1;
+  const struct shape square = shape_of(2, x.shape.dim[axis], x.shape.dim[axis]);
+  const struct hlo from = hlo_iota(hlo, square, 0, HLO_I32), to = hlo_iota(hlo, square, 1, HLO_I32);
+  const struct hlo counts = hlo_compare(hlo, node_int(node, "reverse") ? "GE" : "LE", from, to);
+  const struct hlo sums = hlo_dot(hlo, hlo_exchange(hlo, x, axis, last), hlo_convert(hlo, counts, HLO_F32), 0, last, 0);
+  hlo_result(hlo, 0, hlo_exchange(hlo, sums, axis, last));
+}
+
 static const struct op_kind kind = {
     .name = "cumsum",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},

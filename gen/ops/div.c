@@ -32,6 +32,7 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
 static const struct op_kind kind = {
     OP_BINARY,
     .name = "div",
+    .lower.operation = "divide",
     .onnx.operator= "Div",
     .reference.apply = apply,
     .gradient = gradient,

@@ -4,6 +4,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* tokens' shape with a dimension of `width` after it. */
 static bool widened(struct shape tokens, int64_t width, struct shape *shape) {
@@ -140,8 +141,13 @@ static const struct op_kind kind_part = {
 };
 
 static const struct op_kind kind_plus;
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_rows(hlo, hlo_raw_input(hlo, 0), hlo_raw_input(hlo, 1)));
+}
+
 static const struct op_kind kind = {
     .name = "embedding",
+    .lower.write = lower,
     .onnx.operator= "Gather",
     .class = OP_KERNEL,
     .input_names = {"weight", "tokens"},
@@ -250,8 +256,13 @@ static void write_backward(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_add_rows(onnx, zeros, index, onnx_reshape(onnx, onnx_input(onnx, 0), rows, 2)));
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_add_rows(hlo, node_int(hlo_node(hlo), "rows"), hlo_raw_input(hlo, 1), hlo_input(hlo, 0)));
+}
+
 static const struct op_kind kind_backward = {
     .name = "embedding_backward",
+    .lower.write = lower_backward,
     .onnx.write = write_backward,
     .class = OP_KERNEL,
     .template_name = "embedding",

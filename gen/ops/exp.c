@@ -10,6 +10,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "exp",
+    .lower.operation = "exponential",
     .onnx.operator= "Exp",
     .reference.scalar = exp,
     .gradient = gradient,

@@ -3,6 +3,7 @@
  * along the axis. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* Input 1 is an index into input 0's axis, which has `extent` positions. */
 static bool good_index(struct arena *arena, const struct node *node, const char **error) {
@@ -66,8 +67,14 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "GatherElements", inputs, 2, &axis, 1));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const int axis = (int)node_int(hlo_node(hlo), "axis");
+  hlo_result(hlo, 0, hlo_take(hlo, hlo_raw_input(hlo, 0), hlo_raw_input(hlo, 1), axis));
+}
+
 static const struct op_kind kind = {
     .name = "gather",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "index"},
@@ -105,8 +112,16 @@ static int64_t index_limit_backward(const struct node *node, int input) {
   return input == 1 ? node_int(node, "size") : 0;
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  hlo_result(
+      hlo, 0,
+      hlo_put(hlo, node->outputs[0]->shape, hlo_raw_input(hlo, 1), hlo_input(hlo, 0), (int)node_int(node, "axis")));
+}
+
 static const struct op_kind kind_backward = {
     .name = "gather_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .input_names = {"dy", "index"},
     .output_names = {"dx"},

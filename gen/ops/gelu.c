@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "gen/ops/support/elementwise.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static double normal_cdf(double x) {
   return (1 + erf(x / sqrt(2))) / 2;
@@ -20,16 +21,33 @@ static double slope(double x) {
   return normal_cdf(x) + x * normal_density(x);
 }
 
+static struct hlo lower_cdf(struct stablehlo *hlo, struct hlo x) {
+  const struct hlo erf = hlo_unary(hlo, "erf", hlo_mul(hlo, x, hlo_number(sqrt(0.5))));
+  return hlo_mul(hlo, hlo_add(hlo, erf, hlo_number(1)), hlo_number(0.5));
+}
+
+static void lower_slope(struct stablehlo *hlo) {
+  const struct hlo dy = hlo_input(hlo, 0), x = hlo_input(hlo, 1);
+  const struct hlo square = hlo_mul(hlo, hlo_mul(hlo, x, x), hlo_number(-0.5));
+  const struct hlo density = hlo_mul(hlo, hlo_unary(hlo, "exponential", square), hlo_number(normal_density(0)));
+  const struct hlo slope = hlo_add(hlo, lower_cdf(hlo, x), hlo_mul(hlo, x, density));
+  hlo_result(hlo, 0, hlo_mul(hlo, dy, slope));
+}
+
 static const struct op_kind kind_slope = {
-    OP_SLOPE("x"),
-    .name = "gelu_backward",
-    .template_name = "gelu",
-    .reference.scalar = slope,
+    OP_SLOPE("x"),           .name = "gelu_backward",   .lower.write = lower_slope,
+    .template_name = "gelu", .reference.scalar = slope,
 };
+
+static void lower(struct stablehlo *hlo) {
+  const struct hlo x = hlo_input(hlo, 0);
+  hlo_result(hlo, 0, hlo_mul(hlo, x, lower_cdf(hlo, x)));
+}
 
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "gelu",
+    .lower.write = lower,
     .onnx.operator= "Gelu",
     .reference.scalar = scalar,
     .gradient = op_gradient_of_x,

@@ -4,6 +4,7 @@
  * the sum of dy n, dbias = the sum of dy. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* x as [rows][channels of a group][inner], a row for each group of each sample. */
 struct extents {
@@ -80,8 +81,33 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_binary(onnx, "Add", y, onnx_column(onnx, 2)));
 }
 
+/* x as a row for each group of each sample. */
+static struct hlo lower_rows(struct stablehlo *hlo, struct hlo x) {
+  const int64_t rows = x.shape.dim[0] * node_int(hlo_node(hlo), "groups");
+  return hlo_reshape(hlo, x, shape_of(2, rows, shape_count(x.shape) / rows));
+}
+
+/* An input of one for each channel, next to x. */
+static struct hlo lower_channels(struct stablehlo *hlo, int input, struct hlo x) {
+  struct shape shape = {.rank = x.shape.rank};
+  for (int i = 0; i < shape.rank; i++) shape.dim[i] = i == 1 ? x.shape.dim[1] : 1;
+  return hlo_reshape(hlo, hlo_input(hlo, input), shape);
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const struct hlo x = hlo_input(hlo, 0), rows = lower_rows(hlo, x), mean = hlo_row_mean(hlo, rows);
+  const struct hlo d = hlo_sub(hlo, rows, mean), variance = hlo_row_mean(hlo, hlo_mul(hlo, d, d));
+  const struct hlo rstd = hlo_unary(hlo, "rsqrt", hlo_add(hlo, variance, hlo_number(node_real(node, "eps"))));
+  const struct hlo n = hlo_reshape(hlo, hlo_mul(hlo, d, rstd), x.shape);
+  hlo_result(hlo, 0, hlo_add(hlo, hlo_mul(hlo, n, lower_channels(hlo, 1, x)), lower_channels(hlo, 2, x)));
+  hlo_result(hlo, 1, mean);
+  hlo_result(hlo, 2, rstd);
+}
+
 static const struct op_kind kind = {
     .name = "group_norm",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "weight", "bias"},
@@ -122,8 +148,25 @@ static void reference_backward(const struct node *node, const double *const *inp
   }
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  const struct hlo dy = hlo_input(hlo, 0), x = hlo_input(hlo, 1), rows = lower_rows(hlo, x);
+  const struct hlo g = lower_rows(hlo, hlo_mul(hlo, dy, lower_channels(hlo, 2, x)));
+  const struct shape column = shape_of(2, rows.shape.dim[0], (int64_t)1);
+  const struct hlo mean = hlo_reshape(hlo, hlo_input(hlo, 3), column);
+  const struct hlo rstd = hlo_reshape(hlo, hlo_input(hlo, 4), column);
+  const struct hlo n = hlo_mul(hlo, hlo_sub(hlo, rows, mean), rstd);
+  const struct hlo along = hlo_mul(hlo, n, hlo_row_mean(hlo, hlo_mul(hlo, g, n)));
+  const struct hlo rest = hlo_sub(hlo, hlo_sub(hlo, g, hlo_row_mean(hlo, g)), along);
+  struct shape others = {.rank = x.shape.rank - 1};
+  for (int i = 1; i < others.rank; i++) others.dim[i] = i + 1;
+  hlo_result(hlo, 0, hlo_mul(hlo, rest, rstd));
+  hlo_result(hlo, 1, hlo_reduce(hlo, "add", hlo_mul(hlo, dy, hlo_reshape(hlo, n, x.shape)), others, false));
+  hlo_result(hlo, 2, hlo_reduce(hlo, "add", dy, others, false));
+}
+
 static const struct op_kind kind_backward = {
     .name = "group_norm_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .template_name = "group_norm",
     .input_names = {"dy", "x", "weight", "mean", "rstd"},

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "gen/ops/support/elementwise.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static double apply(const struct node *node, const double *x) {
   double delta = node_real(node, "delta"), d = fabs(x[0]);
@@ -15,9 +16,18 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = op_mul(builder, dy[0], op_clamp(builder, node->inputs[0], -delta, delta));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const double delta = node_real(hlo_node(hlo), "delta");
+  const struct hlo d = hlo_unary(hlo, "abs", hlo_input(hlo, 0));
+  const struct hlo square = hlo_mul(hlo, hlo_mul(hlo, d, d), hlo_number(0.5));
+  const struct hlo line = hlo_mul(hlo, hlo_sub(hlo, d, hlo_number(delta / 2)), hlo_number(delta));
+  hlo_result(hlo, 0, hlo_select(hlo, hlo_compare(hlo, "LT", d, hlo_number(delta)), square, line));
+}
+
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "huber",
+    .lower.write = lower,
     .reference.apply = apply,
     .gradient = gradient,
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},

@@ -4,6 +4,7 @@
  * dbias = the sum over rows of dy. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static const struct op_kind kind, kind_of_sum, kind_plus, kind_with_bits16;
 
@@ -54,8 +55,20 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "LayerNormalization", inputs, onnx_n_inputs(onnx), attributes, 2));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const struct hlo x = hlo_input(hlo, 0), mean = hlo_row_mean(hlo, x), d = hlo_sub(hlo, x, mean);
+  const struct hlo variance = hlo_row_mean(hlo, hlo_mul(hlo, d, d));
+  const struct hlo rstd = hlo_unary(hlo, "rsqrt", hlo_add(hlo, variance, hlo_number(node_real(node, "eps"))));
+  const struct hlo y = hlo_mul(hlo, hlo_mul(hlo, d, rstd), hlo_input(hlo, 1));
+  hlo_result(hlo, 0, node->n_inputs > 2 ? hlo_add(hlo, y, hlo_input(hlo, 2)) : y);
+  hlo_result(hlo, 1, mean);
+  hlo_result(hlo, 2, rstd);
+}
+
 static const struct op_kind kind = {
     .name = "layer_norm",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .template_name = "norm",
@@ -102,8 +115,23 @@ static void reference_backward(const struct node *node, const double *const *inp
                  outputs[0] + r * columns, outputs[1], dbias);
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  const struct hlo dy = hlo_input(hlo, 0), x = hlo_input(hlo, 1), g = hlo_mul(hlo, dy, hlo_input(hlo, 2));
+  struct shape column = x.shape;
+  column.dim[column.rank - 1] = 1;
+  const struct hlo mean = hlo_reshape(hlo, hlo_input(hlo, 3), column);
+  const struct hlo rstd = hlo_reshape(hlo, hlo_input(hlo, 4), column);
+  const struct hlo n = hlo_mul(hlo, hlo_sub(hlo, x, mean), rstd);
+  const struct hlo along = hlo_mul(hlo, n, hlo_row_mean(hlo, hlo_mul(hlo, g, n)));
+  const struct hlo rest = hlo_sub(hlo, hlo_sub(hlo, g, hlo_row_mean(hlo, g)), along);
+  hlo_result(hlo, 0, hlo_mul(hlo, rest, rstd));
+  hlo_result(hlo, 1, hlo_column_sums(hlo, hlo_mul(hlo, dy, n)));
+  if (hlo_node(hlo)->n_outputs > 2) hlo_result(hlo, 2, hlo_column_sums(hlo, dy));
+}
+
 static const struct op_kind kind_backward = {
     .name = "layer_norm_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .template_name = "norm",
     .input_names = {"dy", "x", "weight", "mean", "rstd"},

@@ -11,6 +11,7 @@
  * memory: one node of the backward (`fused_loss_backward`) computes each chunk of logits once, and from it the loss and
  * the gradients (Hsu et al.). */
 #include "gen/ops/support/logits.h"
+#include "gen/ops/support/lowered.h"
 
 enum { N_ATTRIBUTES = 5, LOGITS = 6 };
 
@@ -100,7 +101,20 @@ static int64_t index_limit(const struct node *node, int input) {
   .library.gemms = gemms, .kernel.noted_input = 1 + 2, .index.limit = index_limit, .index.ignores = true,              \
   .evaluation.mean = op_mean_over_targets, .fusion.inverse_count = inverse_count, .reference.evaluate = reference
 
-static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .memory.workspace = 8};
+static struct hlo lower_logits(struct stablehlo *hlo, int x) {
+  const struct hlo rows = hlo_raw_input(hlo, x);
+  return hlo_dot(hlo, rows, hlo_raw_input(hlo, x + 1), 0, rows.shape.rank - 1, 0);
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct hlo_losses losses = op_lower_cross_entropy(hlo, lower_logits(hlo, 0), hlo_raw_input(hlo, 2));
+  hlo_result(hlo, 0, losses.loss);
+  hlo_result(hlo, 1, losses.lse);
+  hlo_result(hlo, 2, losses.scale);
+}
+
+static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .lower.write = lower,
+                                    .memory.workspace = 8};
 static const struct op_kind kind_saved = {FORWARD, .name = "saved_cross_entropy"};
 
 /* ---- Backward ---- */
@@ -153,9 +167,19 @@ static double flops_backward(const struct node *node) {
   .cost.matmul_flops = matmul_flops_backward, .library.gemms = gemms_backward,                                         \
   .reference.evaluate = reference_backward
 
-static const struct op_kind kind_backward = {BACKWARD, .name = "linear_cross_entropy_backward",
-                                             .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets"},
-                                             .output_names = {"dx", "dweight", "logits"}};
+static void lower_backward(struct stablehlo *hlo) {
+  const struct hlo x = hlo_input(hlo, 1), weight = hlo_input(hlo, 2);
+  const struct hlo slopes = op_lower_cross_entropy_backward(
+      hlo, hlo_input(hlo, 0), lower_logits(hlo, 1), hlo_input(hlo, 3), hlo_input(hlo, 4), hlo_raw_input(hlo, 5));
+  const struct shape rows = shape_of(2, op_rows(x.shape), op_columns(x.shape));
+  const struct shape matrix = shape_of(2, op_rows(x.shape), op_columns(weight.shape));
+  hlo_result(hlo, 0, hlo_dot(hlo, slopes, weight, 0, slopes.shape.rank - 1, 1));
+  hlo_result(hlo, 1, hlo_dot(hlo, hlo_reshape(hlo, x, rows), hlo_reshape(hlo, slopes, matrix), 0, 0, 0));
+}
+
+static const struct op_kind kind_backward = {
+    BACKWARD, .name = "linear_cross_entropy_backward", .lower.write = lower_backward,
+    .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets"}, .output_names = {"dx", "dweight", "logits"}};
 static const struct op_kind kind_saved_backward = {
     BACKWARD, .name = "saved_cross_entropy_backward",
     .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets", "saved"},

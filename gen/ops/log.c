@@ -10,6 +10,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "log",
+    .lower.operation = "log",
     .onnx.operator= "Log",
     .reference.scalar = log,
     .gradient = gradient,

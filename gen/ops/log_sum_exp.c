@@ -3,6 +3,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -40,8 +41,13 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "ReduceLogSumExp", inputs, 2, &keeps, 1));
 }
 
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_log_sum_exp(hlo, hlo_input(hlo, 0)));
+}
+
 static const struct op_kind kind = {
     .name = "log_sum_exp",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},

@@ -1,6 +1,7 @@
 /* y = a b over the last two dimensions: a [..., M, K] times b [..., K, N], or times one b [K, N] for all.
  * da = dy b^T, db = a^T dy; with one b for all, a and dy are taken as one matrix of all their rows. */
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int64_t extent(const struct value *value, int from_end) {
   return value->shape.dim[value->shape.rank - from_end];
@@ -161,8 +162,15 @@ static bool packs(const struct node *node, const int64_t *const *strides, int64_
   return y->dtype == DTYPE_FLOAT32 ? by_columns && !large : y->dtype == DTYPE_BFLOAT16 && large;
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct hlo a = hlo_raw_input(hlo, 0), b = hlo_raw_input(hlo, 1);
+  const int rank = a.shape.rank, batch = b.shape.rank - 2;
+  hlo_result(hlo, 0, hlo_dot(hlo, a, b, batch, rank - 1, batch));
+}
+
 static const struct op_kind kind = {
     .name = "matmul",
+    .lower.write = lower,
     .onnx.operator= "MatMul",
     .class = OP_KERNEL,
     .input_names = {"a", "b"},

@@ -20,6 +20,7 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
 static const struct op_kind kind = {
     OP_BINARY,
     .name = "maximum",
+    .lower.operation = "maximum",
     .onnx.operator= "Max",
     .reference.apply = apply,
     .gradient = gradient,

@@ -11,7 +11,12 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_BINARY, .name = "minimum", .onnx.operator= "Min", .reference.apply = apply, .gradient = gradient,
+    OP_BINARY,
+    .name = "minimum",
+    .lower.operation = "minimum",
+    .onnx.operator= "Min",
+    .reference.apply = apply,
+    .gradient = gradient,
 };
 
 const struct op_file op_file_minimum = {

@@ -13,7 +13,13 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_BINARY, .ranks.pads = true, .name = "mul", .onnx.operator= "Mul", .reference.apply = apply, .gradient = gradient,
+    OP_BINARY,
+    .ranks.pads = true,
+    .name = "mul",
+    .lower.operation = "multiply",
+    .onnx.operator= "Mul",
+    .reference.apply = apply,
+    .gradient = gradient,
 };
 
 const struct op_file op_file_mul = {

@@ -13,6 +13,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "neg",
+    .lower.operation = "negate",
     .onnx.operator= "Neg",
     .reference.scalar = scalar,
     .gradient = gradient,

@@ -3,6 +3,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static double apply(const struct node *node, const double *x) {
   return pow(x[0], node_real(node, "exponent"));
@@ -22,9 +23,15 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_binary(onnx, "Pow", onnx_input(onnx, 0), onnx_real_tensor(onnx, "exponent")));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct hlo exponent = hlo_number(node_real(hlo_node(hlo), "exponent"));
+  hlo_result(hlo, 0, hlo_binary(hlo, "power", hlo_input(hlo, 0), exponent));
+}
+
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "pow",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .reference.apply = apply,
     .gradient = gradient,

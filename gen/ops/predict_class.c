@@ -1,6 +1,7 @@
 /* y[r] = the class that the logits x[r] predict: the index of the largest, the first of equal ones; of a single
  * logit, which is that of class 1 against class 0, whether it is positive. Without a gradient. */
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -19,8 +20,16 @@ static void reference(const struct node *node, const double *const *inputs, doub
   }
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct hlo x = hlo_input(hlo, 0);
+  const int last = x.shape.rank - 1;
+  const bool single = x.shape.dim[last] == 1;
+  hlo_result(hlo, 0, single ? hlo_compare(hlo, "GT", x, hlo_number(0)) : hlo_argmax(hlo, x, last));
+}
+
 static const struct op_kind kind = {
     .name = "predict_class",
+    .lower.write = lower,
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},

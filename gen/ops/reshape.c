@@ -3,6 +3,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -142,8 +143,13 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_reshape(onnx, onnx_input(onnx, 0), extents, onnx_result_rank(onnx)));
 }
 
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_raw_input(hlo, 0));
+}
+
 static const struct op_kind kind = {
     .name = "reshape",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_VIEW,
     .input_names = {"x"},

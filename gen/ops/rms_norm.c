@@ -5,6 +5,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static const struct op_kind kind, kind_of_sum, kind_plus, kind_with_bits16;
 
@@ -49,8 +50,17 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_binary(onnx, "Mul", onnx_binary(onnx, "Div", x, root), onnx_input(onnx, 1)));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct hlo x = hlo_input(hlo, 0), squares = hlo_row_mean(hlo, hlo_mul(hlo, x, x));
+  const struct hlo eps = hlo_number(node_real(hlo_node(hlo), "eps"));
+  const struct hlo rstd = hlo_unary(hlo, "rsqrt", hlo_add(hlo, squares, eps));
+  hlo_result(hlo, 0, hlo_mul(hlo, hlo_mul(hlo, x, rstd), hlo_input(hlo, 1)));
+  hlo_result(hlo, 1, rstd);
+}
+
 static const struct op_kind kind = {
     .name = "rms_norm",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .template_name = "norm",
@@ -86,8 +96,19 @@ static void reference_backward(const struct node *node, const double *const *inp
   }
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  const struct hlo dy = hlo_input(hlo, 0), x = hlo_input(hlo, 1), g = hlo_mul(hlo, dy, hlo_input(hlo, 2));
+  struct shape column = x.shape;
+  column.dim[column.rank - 1] = 1;
+  const struct hlo rstd = hlo_reshape(hlo, hlo_input(hlo, 3), column), n = hlo_mul(hlo, x, rstd);
+  const struct hlo along = hlo_mul(hlo, n, hlo_row_mean(hlo, hlo_mul(hlo, g, n)));
+  hlo_result(hlo, 0, hlo_mul(hlo, hlo_sub(hlo, g, along), rstd));
+  hlo_result(hlo, 1, hlo_column_sums(hlo, hlo_mul(hlo, dy, n)));
+}
+
 static const struct op_kind kind_backward = {
     .name = "rms_norm_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .template_name = "norm",
     .input_names = {"dy", "x", "weight", "rstd"},

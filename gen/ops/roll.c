@@ -3,6 +3,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct op_block block = op_block(node->inputs[0]->shape, (int)node_int(node, "axis"));
@@ -36,8 +37,17 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "Concat", parts, 2, &along, 1));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct hlo x = hlo_raw_input(hlo, 0);
+  const int axis = (int)node_int(hlo_node(hlo), "axis");
+  const int64_t shift = node_int(hlo_node(hlo), "shift"), rest = x.shape.dim[axis] - shift;
+  const struct hlo parts[] = {hlo_slice(hlo, x, axis, rest, shift), hlo_slice(hlo, x, axis, 0, rest)};
+  hlo_result(hlo, 0, hlo_concat(hlo, parts, 2, axis));
+}
+
 static const struct op_kind kind = {
     .name = "roll",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},

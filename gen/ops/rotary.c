@@ -4,6 +4,7 @@
  * stay as they are. The gradient is the rotation back: `inverse` negates the sine. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -105,8 +106,35 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, 2 * angles < width ? onnx_op(onnx, "Concat", parts, 2, &last, 1) : x);
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const struct hlo x = hlo_input(hlo, 0), cosine = hlo_input(hlo, 1);
+  const struct hlo sine = node_int(node, "inverse") ? hlo_unary(hlo, "negate", hlo_input(hlo, 2)) : hlo_input(hlo, 2);
+  const bool interleaved = node_int(node, "interleaved") != 0;
+  const int64_t angles = cosine.shape.dim[1], columns = x.shape.dim[3];
+  struct hlo parts[2] = {hlo_slice(hlo, x, 3, 0, 2 * angles)};
+  struct shape pairs = parts[0].shape, column = cosine.shape;
+  if (interleaved) {
+    pairs.dim[3] = angles;
+    pairs.dim[pairs.rank++] = 2;
+    column.dim[column.rank++] = 1;
+  }
+  const int axis = pairs.rank - 1;
+  const int64_t half = pairs.dim[axis] / 2;
+  const struct hlo rows = hlo_reshape(hlo, parts[0], pairs);
+  const struct hlo c = hlo_reshape(hlo, cosine, column), s = hlo_reshape(hlo, sine, column);
+  const struct hlo a = hlo_slice(hlo, rows, axis, 0, half), b = hlo_slice(hlo, rows, axis, half, half);
+  const struct hlo turned[] = {hlo_sub(hlo, hlo_mul(hlo, a, c), hlo_mul(hlo, b, s)),
+                               hlo_add(hlo, hlo_mul(hlo, b, c), hlo_mul(hlo, a, s))};
+  const bool all = columns == 2 * angles;
+  parts[0] = hlo_reshape(hlo, hlo_concat(hlo, turned, 2, axis), parts[0].shape);
+  if (!all) parts[1] = hlo_slice(hlo, x, 3, 2 * angles, columns - 2 * angles);
+  hlo_result(hlo, 0, hlo_concat(hlo, parts, all ? 1 : 2, 3));
+}
+
 static const struct op_kind kind = {
     .name = "rotary",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "cos", "sin"},

@@ -20,6 +20,7 @@ static void write_onnx(struct onnx *onnx) {
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "rsqrt",
+    .lower.operation = "rsqrt",
     .onnx.write = write_onnx,
     .reference.scalar = scalar,
     .gradient = gradient,

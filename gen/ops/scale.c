@@ -3,6 +3,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static double apply(const struct node *node, const double *x) {
   return x[0] * node_real(node, "value");
@@ -26,10 +27,15 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_binary(onnx, "Mul", onnx_input(onnx, 0), onnx_real_tensor(onnx, "value")));
 }
 
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_mul(hlo, hlo_input(hlo, 0), hlo_number(node_real(hlo_node(hlo), "value"))));
+}
+
 static const struct op_kind kind = {
     OP_UNARY,
     .ranks.pads = true,
     .name = "scale",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .reference.apply = apply,
     .gradient = gradient,

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "gen/ops/support/elementwise.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static double scalar(double x) {
   return 1 / (1 + exp(-x));
@@ -11,9 +12,16 @@ static double slope(double y) {
   return y * (1 - y);
 }
 
+static void lower_slope(struct stablehlo *hlo) {
+  const struct hlo dy = hlo_input(hlo, 0), y = hlo_input(hlo, 1);
+  const struct hlo slope = hlo_mul(hlo, y, hlo_sub(hlo, hlo_number(1), y));
+  hlo_result(hlo, 0, hlo_mul(hlo, dy, slope));
+}
+
 static const struct op_kind kind_slope = {
     OP_SLOPE("y"),
     .name = "sigmoid_backward",
+    .lower.write = lower_slope,
     .template_name = "sigmoid",
     .reference.scalar = slope,
 };
@@ -21,6 +29,7 @@ static const struct op_kind kind_slope = {
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "sigmoid",
+    .lower.operation = "logistic",
     .onnx.operator= "Sigmoid",
     .reference.scalar = scalar,
     .gradient = op_gradient_of_y,

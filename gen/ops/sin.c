@@ -8,7 +8,12 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "sin", .onnx.operator= "Sin", .reference.scalar = sin, .gradient = gradient,
+    OP_UNARY,
+    .name = "sin",
+    .lower.operation = "sine",
+    .onnx.operator= "Sin",
+    .reference.scalar = sin,
+    .gradient = gradient,
 };
 
 const struct op_file op_file_sin = {

@@ -3,6 +3,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -92,8 +93,16 @@ static void write_onnx(struct onnx *onnx) {
               onnx_slice(onnx, onnx_input(onnx, 0), (int)onnx_int(onnx, "axis"), start, onnx_plus(start, count)));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  hlo_result(hlo, 0,
+             hlo_slice(hlo, hlo_raw_input(hlo, 0), (int)node_int(node, "axis"), node_int(node, "start"),
+                       node_int(node, "count")));
+}
+
 static const struct op_kind kind = {
     .name = "slice",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_VIEW,
     .input_names = {"x"},
@@ -187,8 +196,17 @@ static void write_backward(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "Pad", inputs, 4, NULL, 0));
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const struct hlo dy = hlo_raw_input(hlo, 0);
+  const int axis = (int)node_int(node, "axis");
+  const int64_t before = node_int(node, "start"), after = node_int(node, "size") - before - dy.shape.dim[axis];
+  hlo_result(hlo, 0, hlo_pad(hlo, dy, axis, before, after, 0));
+}
+
 static const struct op_kind kind_backward = {
     .name = "slice_backward",
+    .lower.write = lower_backward,
     .onnx.write = write_backward,
     .class = OP_KERNEL,
     .input_names = {"dy"},

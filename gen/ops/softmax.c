@@ -3,6 +3,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -30,8 +31,15 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_with(onnx, "Softmax", onnx_input(onnx, 0), "axis", -1));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct hlo x = hlo_input(hlo, 0);
+  const struct hlo parts = hlo_unary(hlo, "exponential", hlo_sub(hlo, x, hlo_reduce_rows(hlo, "maximum", x)));
+  hlo_result(hlo, 0, hlo_div(hlo, parts, hlo_reduce_rows(hlo, "add", parts)));
+}
+
 static const struct op_kind kind = {
     .name = "softmax",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
@@ -62,8 +70,15 @@ static void reference_backward(const struct node *node, const double *const *inp
   }
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  const struct hlo dy = hlo_input(hlo, 0), y = hlo_input(hlo, 1);
+  const struct hlo sum = hlo_reduce_rows(hlo, "add", hlo_mul(hlo, dy, y));
+  hlo_result(hlo, 0, hlo_mul(hlo, y, hlo_sub(hlo, dy, sum)));
+}
+
 static const struct op_kind kind_backward = {
     .name = "softmax_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .template_name = "softmax",
     .input_names = {"dy", "y"},

@@ -8,7 +8,12 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "sqrt", .onnx.operator= "Sqrt", .reference.scalar = sqrt, .gradient = gradient,
+    OP_UNARY,
+    .name = "sqrt",
+    .lower.operation = "sqrt",
+    .onnx.operator= "Sqrt",
+    .reference.scalar = sqrt,
+    .gradient = gradient,
 };
 
 const struct op_file op_file_sqrt = {

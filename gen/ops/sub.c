@@ -15,6 +15,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static const struct op_kind kind = {
     OP_BINARY,
     .name = "sub",
+    .lower.operation = "subtract",
     .onnx.operator= "Sub",
     .reference.apply = apply,
     .gradient = gradient,

@@ -2,6 +2,7 @@
  */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* Bit i: dimension i is summed. */
 static unsigned summed(const struct node *node) {
@@ -87,8 +88,13 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, axes.rank == 0 ? inputs[0] : onnx_op(onnx, "ReduceSum", inputs, 2, &keeps, 1));
 }
 
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_reduce(hlo, "add", hlo_input(hlo, 0), node_ints(hlo_node(hlo), "axes"), false));
+}
+
 static const struct op_kind kind = {
     .name = "sum",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},

@@ -1,6 +1,7 @@
 /* y = numbers that are known when the model is read, float32 or, where `whole`, int32. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -32,8 +33,14 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_list(onnx, dtype, onnx_reals(onnx, "numbers"), onnx_int(onnx, "count")));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct value *y = hlo_node(hlo)->outputs[0];
+  hlo_result(hlo, 0, hlo_table(hlo, node_reals(hlo_node(hlo), "numbers"), y->shape, (enum hlo_type)y->dtype));
+}
+
 static const struct op_kind kind = {
     .name = "table",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .output_names = {"y"},

@@ -1,6 +1,7 @@
 /* y = x with its dimensions a and b exchanged; dx = dy with them exchanged. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static void exchange(int64_t *list, const struct node *node) {
   int64_t a = node_int(node, "a"), b = node_int(node, "b"), kept = list[a];
@@ -60,8 +61,14 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_exchange(onnx, onnx_input(onnx, 0), onnx_rank(onnx, 0), a, b));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  hlo_result(hlo, 0, hlo_exchange(hlo, hlo_raw_input(hlo, 0), (int)node_int(node, "a"), (int)node_int(node, "b")));
+}
+
 static const struct op_kind kind = {
     .name = "transpose",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_VIEW,
     .input_names = {"x"},

@@ -1,6 +1,7 @@
 /* y = a where the condition is not 0, else b; the gradient goes to the one that was taken. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/elementwise.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static double apply(const struct node *node, const double *x) {
   (void)node;
@@ -21,8 +22,14 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_ternary(onnx, "Where", condition, onnx_input(onnx, 1), onnx_input(onnx, 2)));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct hlo condition = hlo_compare(hlo, "NE", hlo_input(hlo, 0), hlo_number(0));
+  hlo_result(hlo, 0, hlo_select(hlo, condition, hlo_input(hlo, 1), hlo_input(hlo, 2)));
+}
+
 static const struct op_kind kind = {
     .name = "where",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_ELEMENTWISE,
     .input_names = {"condition", "a", "b"},

@@ -423,6 +423,10 @@ struct program *plan(struct builder *builder, const struct job *job, const struc
   struct context context = {program, builder, diags, request};
   for (int i = 0; passes[i].name != NULL; i++) {
     if (!passes[i].run(&context) || diags->errors > 0) return NULL;
+    if (request->ends_differentiated && passes[i].run == pass_differentiate) {
+      prune(program->graph);
+      return program;
+    }
     if (dump != NULL && strcmp(dump, passes[i].name) == 0)
       *dumped = program->functions.count > 0 ? program_text(arena, program) : graph_text(arena, program->graph);
   }

@@ -14,7 +14,8 @@ struct plan_request {
   /* The model with the batch of an evaluation: a second graph of the same parameters, which becomes the program's
    * second entry. NULL: an evaluation takes the batches of training. */
   struct graph *evaluated;
-  bool shows_map; /* the device map is to be shown, whether a program can run it or not */
+  bool shows_map;           /* the device map is to be shown, whether a program can run it or not */
+  bool ends_differentiated; /* the graph after differentiate is all that is requested, without what nothing uses */
 };
 
 /* Runs all passes over the builder's graph, whose entry is the model. NULL with errors in `diags`.

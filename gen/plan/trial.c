@@ -18,8 +18,11 @@ static bool read_evaluated(struct arena *arena, const struct planner *planner, c
 static struct program *plan_with(struct arena *arena, const struct planner *planner, const struct job *job,
                                  const struct peeled_loops *peeled, struct diagnostics *diags, const char *dump,
                                  const char **dumped) {
-  struct plan_request request = {
-      .kind = planner->kind, .tuning = planner->tuning, .peeled = peeled, .shows_map = planner->shows_map};
+  struct plan_request request = {.kind = planner->kind,
+                                 .tuning = planner->tuning,
+                                 .peeled = peeled,
+                                 .shows_map = planner->shows_map,
+                                 .ends_differentiated = planner->ends_differentiated};
   struct graph *graph = planner->read(planner->context, arena, job, diags);
   if (graph == NULL || !read_evaluated(arena, planner, job, &request, diags)) return NULL;
   return plan(builder_on(graph, diags), job, &request, diags, dump, dumped);

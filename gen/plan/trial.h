@@ -12,6 +12,7 @@ struct planner {
   enum program_kind kind;
   const struct tuning *tuning; /* as plan() takes it */
   bool shows_map;              /* so, too */
+  bool ends_differentiated;    /* so, too */
 };
 
 /* The job's program, with the first iterations of loops peeled off if that takes clearly less memory

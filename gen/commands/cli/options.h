@@ -40,6 +40,7 @@ struct options {
   bool json;             /* --json */
   const char *html;      /* --html FILE: a page instead of text */
   bool verbose;          /* -v */
+  bool compile;          /* --compile: the written module is compiled, too */
   bool quiet;            /* -q: no progress, and nothing of what was written */
   bool colour;           /* --color, or that standard error is a terminal */
   bool manifest;         /* --manifest: next to the program */

@@ -232,16 +232,19 @@ const struct command command_table[] = {
      .most = 1,
      .run = command_watch},
     {.name = "export",
-     .summary = "write a model as a file of GGUF, for llama.cpp, or of ONNX",
+     .summary = "write a model as GGUF or ONNX, a job's gradients as StableHLO",
      .about =
          "Takes a folder of Hugging Face, such as a run with checkpoint.folder_of leaves, with config.json, "
          "weights and, for GGUF, tokenizer.json. What such a file cannot represent exactly is refused with its key "
          "or the model's line. --set model.config.KEY=VALUE gives what config.json does not say, such as a ResNet's "
-         "image_size.",
+         "image_size. For stablehlo it takes a job, and writes what a micro-batch computes: the loss and the "
+         "gradients.",
      .page = "models.md#gguf",
      .forms = {{"export FOLDER --format gguf -o FILE.gguf [--dtype f16]", "write a model as a file of GGUF"},
-               {"export FOLDER --format onnx -o FILE.onnx [--sequence N]", "write its inference graph as ONNX"}},
-     .needed = {"a folder with a config.json"},
+               {"export FOLDER --format onnx -o FILE.onnx [--sequence N]", "write its inference graph as ONNX"},
+               {"export JOB --format stablehlo -o FILE.mlir [--compile]",
+                "write a job's loss and gradients as StableHLO"}},
+     .needed = {"a folder with a config.json, or a job"},
      .most = 1,
      .needs_output = true,
      .run = command_export},
@@ -386,7 +389,7 @@ const struct option option_table[] = {
          "A file that is not text (JSON, a table) is refused unless --format is given"},
     {"--format", NULL, "KIND", .choices = " accelerate deepspeed trainer llamafactory axolotl nanogpt ", MEMBER(format),
      .commands = " import ", .page = "import.md", .summary = "what the files are, where their keys do not say it"},
-    {"--format", NULL, "KIND", .choices = " gguf onnx ", MEMBER(format), .commands = " export ",
+    {"--format", NULL, "KIND", .choices = " gguf onnx stablehlo ", MEMBER(format), .commands = " export ",
      .page = "models.md#gguf", .summary = "what is written"},
     {"--dtype", NULL, "TYPE", .choices = " f32 f16 q8_0 ", MEMBER(dtype), .commands = " export ",
      .page = "models.md#gguf",
@@ -395,6 +398,8 @@ const struct option option_table[] = {
      .summary = "onnx: the one number of samples that the graph takes (any)"},
     {"--sequence", NULL, "N", .read = value_sequence, .commands = " export ", .page = "models.md#onnx",
      .summary = "onnx: the one length of a sequence that the graph takes (any)"},
+    {"--compile", .commands = " export ", MEMBER(compile), .page = "stablehlo.md",
+     .summary = "stablehlo: compile the module with XLA, and print the memory that it takes"},
     {"--model", NULL, "NAME", MEMBER(model), .commands = " init ", .page = "models.md",
      .summary = "a model that comes along, such as gpt2 or llama; instead of a file or a folder"},
     {"--data", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(data), .commands = " init ", .page = "data.md",

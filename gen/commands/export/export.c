@@ -1,4 +1,4 @@
-/* accel-gen export FOLDER --format FORMAT -o FILE. */
+/* accel-gen export FOLDER --format FORMAT -o FILE, and of a job --format stablehlo. */
 #include "gen/commands/export/export.h"
 
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "gen/base/path.h"
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/files.h"
+#include "gen/commands/export/stablehlo.h"
 #include "gen/commands/start/model.h"
 
 static bool read_config(struct exported *of) {
@@ -43,15 +44,25 @@ static enum gguf_type type_of(const struct options *options) {
   return type == NULL || strcmp(type, "f32") == 0 ? GGUF_F32 : strcmp(type, "f16") == 0 ? GGUF_F16 : GGUF_Q8_0;
 }
 
+static bool is_stablehlo(const struct options *options) {
+  return strcmp(options->format, "stablehlo") == 0;
+}
+
 static bool is_onnx(const struct options *options) {
   return strcmp(options->format, "onnx") == 0;
 }
 
 /* Whether the options are those of the format. */
 static bool check_format(const struct options *options) {
-  if (options->format == NULL) return options_refuse(options, "the format is missing: --format gguf or onnx", "");
+  if (options->format == NULL)
+    return options_refuse(options, "the format is missing: --format gguf, onnx or stablehlo", "");
   if (is_onnx(options) && options->dtype != NULL)
     return options_refuse(options, "--dtype is for --format gguf; ONNX is written in float32", "");
+  if (is_stablehlo(options) && options->dtype != NULL)
+    return options_refuse(options, "--dtype is for --format gguf; a job's types are those of precision.mixed_precision",
+                          "");
+  if (!is_stablehlo(options) && options->compile)
+    return options_refuse(options, "--compile is for --format stablehlo", "");
   if (!is_onnx(options) && (options->batch > 0 || options->sequence > 0))
     return options_refuse(options, "--batch and --sequence are for --format onnx", "");
   return true;
@@ -83,7 +94,9 @@ static bool check_settings(const struct options *options) {
 int command_export(const struct options *options) {
   struct diagnostics diags = diagnostics_in(options->arena);
   struct exported of = {.arena = options->arena, .diags = &diags, .folder = options->argument, .quiet = options->quiet};
-  if (!check_format(options) || !check_settings(options)) return STATUS_BAD_JOB;
+  if (!check_format(options)) return STATUS_BAD_JOB;
+  if (is_stablehlo(options)) return stablehlo_write(options);
+  if (!check_settings(options)) return STATUS_BAD_JOB;
   if (!spares_inputs(options)) return STATUS_CANNOT;
   if (is_folder(of.folder) && !model_fits_folder(options, of.folder, &of.tensors)) return STATUS_BAD_JOB;
   const int status = export_folder(options, &of);

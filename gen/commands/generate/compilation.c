@@ -254,8 +254,11 @@ const char *compilation_job_file(const struct options *options) {
 }
 
 struct planner compilation_planner(struct compilation *compilation) {
-  return (struct planner){read_graph, compilation, compilation->kind, compilation->tuning,
-                          compilation->options->device_map};
+  return (struct planner){.read = read_graph,
+                          .context = compilation,
+                          .kind = compilation->kind,
+                          .tuning = compilation->tuning,
+                          .shows_map = compilation->options->device_map};
 }
 
 int compile_to_job(struct compilation *compilation) {
@@ -263,6 +266,15 @@ int compile_to_job(struct compilation *compilation) {
   if (!read_model(compilation) || !check_published(compilation)) return STATUS_BAD_JOB;
   const struct planner planner = compilation_planner(compilation);
   return compilation->leaves_open || close_job(compilation, &planner) ? STATUS_OK : STATUS_BAD_JOB;
+}
+
+int compile_to_graph(struct compilation *compilation) {
+  if (compile_to_job(compilation) != STATUS_OK) return STATUS_BAD_JOB;
+  struct planner planner = compilation_planner(compilation);
+  planner.ends_differentiated = true;
+  compilation->program =
+      plan_least(compilation->arena, &planner, compilation->job, &compilation->diags, NULL, &compilation->dumped);
+  return compilation->program != NULL ? STATUS_OK : STATUS_BAD_JOB;
 }
 
 int compile_to_program(struct compilation *compilation) {

@@ -44,6 +44,10 @@ int compile_to_job(struct compilation *compilation);
 /* What plans its job and variations of it, once compile_to_job has read it. */
 struct planner compilation_planner(struct compilation *compilation);
 
+/* The same, and plans the job as far as the graph is differentiated: STATUS_OK leaves compilation->program set, of
+ * which nothing but the graph is there. */
+int compile_to_graph(struct compilation *compilation);
+
 /* The same, and plans the job: STATUS_OK leaves compilation->program set. */
 int compile_to_program(struct compilation *compilation);
 

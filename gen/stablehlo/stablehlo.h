@@ -1,0 +1,110 @@
+/* StableHLO (github.com/openxla/stablehlo, docs/spec.md): a graph as operations of that dialect of MLIR.
+ *
+ * Each kind of operation says in its own file how it is lowered (op_kind.lower), by the functions below. They give
+ * tensors of the function that is being written, in the order in which they are made; one that is there already is
+ * taken again, and what nothing uses is not written. After an error, which is reported once, what they give is of no
+ * meaning, and the module is not written.
+ *
+ * Floating point is computed in float32, as the kernels of all devices do: hlo_input widens 16 bits, and hlo_result
+ * rounds to the type of the node's output. */
+#ifndef ACCEL_STABLEHLO_STABLEHLO_H
+#define ACCEL_STABLEHLO_STABLEHLO_H
+
+#include "gen/ir/op.h"
+
+struct stablehlo;
+
+/* Types of elements: those of the graph, in its order, and truth values. */
+enum hlo_type { HLO_F32, HLO_I32, HLO_BF16, HLO_F16, HLO_UI8, HLO_I64, HLO_F64, HLO_BOOL };
+
+/* A tensor. */
+struct hlo {
+  int item, result; /* the operation that makes it, and which of its results it is */
+  struct shape shape;
+  enum hlo_type type;
+  bool is_number; /* `number` in all positions, of whatever shape and type the other operand has */
+  double number;
+};
+
+/* ---- The node that a rule is of ---- */
+
+const struct node *hlo_node(const struct stablehlo *hlo);
+struct arena *hlo_arena(const struct stablehlo *hlo);
+
+/* An input: 16 bits as float32, or in its own type. */
+struct hlo hlo_input(struct stablehlo *hlo, int input);
+struct hlo hlo_raw_input(struct stablehlo *hlo, int input);
+
+/* Output `output` of the node, under the output's shape and in its type. */
+void hlo_result(struct stablehlo *hlo, int output, struct hlo tensor);
+
+/* Reports why the node cannot be lowered, at the model's line; gives a tensor of no meaning. */
+struct hlo hlo_fail(struct stablehlo *hlo, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- Elements: operands of different shapes are broadcast by NumPy's rule ---- */
+
+struct hlo hlo_number(double value);
+struct hlo hlo_unary(struct stablehlo *hlo, const char *operation, struct hlo x);
+struct hlo hlo_binary(struct stablehlo *hlo, const char *operation, struct hlo a, struct hlo b);
+struct hlo hlo_add(struct stablehlo *hlo, struct hlo a, struct hlo b);
+struct hlo hlo_sub(struct stablehlo *hlo, struct hlo a, struct hlo b);
+struct hlo hlo_mul(struct stablehlo *hlo, struct hlo a, struct hlo b);
+struct hlo hlo_div(struct stablehlo *hlo, struct hlo a, struct hlo b);
+
+/* Truth values: `direction` is EQ, NE, GE, GT, LE or LT. */
+struct hlo hlo_compare(struct stablehlo *hlo, const char *direction, struct hlo a, struct hlo b);
+struct hlo hlo_select(struct stablehlo *hlo, struct hlo condition, struct hlo yes, struct hlo no);
+
+/* x in another type; a truth value as 1 or 0. */
+struct hlo hlo_convert(struct stablehlo *hlo, struct hlo x, enum hlo_type type);
+
+/* ---- Shapes ---- */
+
+struct hlo hlo_reshape(struct stablehlo *hlo, struct hlo x, struct shape shape);
+struct hlo hlo_broadcast(struct stablehlo *hlo, struct hlo x, struct shape shape);
+/* Dimension i of x becomes dimension dims.dim[i] of `shape`. */
+struct hlo hlo_broadcast_in(struct stablehlo *hlo, struct hlo x, struct shape shape, struct shape dims);
+struct hlo hlo_transpose(struct stablehlo *hlo, struct hlo x, struct shape order);
+struct hlo hlo_exchange(struct stablehlo *hlo, struct hlo x, int a, int b);
+struct hlo hlo_slice(struct stablehlo *hlo, struct hlo x, int axis, int64_t start, int64_t count);
+/* With `value` before and after; a negative number takes away. */
+struct hlo hlo_pad(struct stablehlo *hlo, struct hlo x, int axis, int64_t before, int64_t after, double value);
+struct hlo hlo_concat(struct stablehlo *hlo, const struct hlo *parts, int count, int axis);
+struct hlo hlo_reverse(struct stablehlo *hlo, struct hlo x, int axis);
+
+/* 0, 1, … along an axis of the shape. */
+struct hlo hlo_iota(struct stablehlo *hlo, struct shape shape, int axis, enum hlo_type type);
+
+/* A table of numbers. */
+struct hlo hlo_table(struct stablehlo *hlo, const double *values, struct shape shape, enum hlo_type type);
+
+/* ---- Sums and products ---- */
+
+/* Over the axes, by "add", "maximum" or "minimum", from its neutral element; `keeps`: these axes stay, of extent 1. */
+struct hlo hlo_reduce(struct stablehlo *hlo, const char *operation, struct hlo x, struct shape axes, bool keeps);
+/* The same over the last axis, which stays. */
+struct hlo hlo_reduce_rows(struct stablehlo *hlo, const char *operation, struct hlo x);
+/* The mean over the last axis, which stays; the sum over all others, which are then gone. */
+struct hlo hlo_row_mean(struct stablehlo *hlo, struct hlo x);
+struct hlo hlo_column_sums(struct stablehlo *hlo, struct hlo x);
+/* ln of the sum of e^x over the last axis, which stays, of extent 1. */
+struct hlo hlo_log_sum_exp(struct stablehlo *hlo, struct hlo x);
+/* The position of the largest along an axis, which is then gone; of equal ones the first. int32. */
+struct hlo hlo_argmax(struct stablehlo *hlo, struct hlo x, int axis);
+
+/* The sum of products over axis `along_a` of a and `along_b` of b: [batch…][rest of a][rest of b], where the first
+ * `batch` dimensions of both are the same. In float32. */
+struct hlo hlo_dot(struct stablehlo *hlo, struct hlo a, struct hlo b, int batch, int along_a, int along_b);
+
+/* ---- Rows ---- */
+
+/* x's rows index[…]: [index…][row], int32 and within x. */
+struct hlo hlo_rows(struct stablehlo *hlo, struct hlo x, struct hlo index);
+/* [rows][row]: the sum of the rows of `x` [index…][row] whose index is that number; those of others are left out. */
+struct hlo hlo_add_rows(struct stablehlo *hlo, int64_t rows, struct hlo index, struct hlo x);
+/* Of each element of the index the element of x that it says along the axis; the index has x's shape but for that. */
+struct hlo hlo_take(struct stablehlo *hlo, struct hlo x, struct hlo index, int axis);
+/* The reverse: zeros of `shape`, to which x, which is as the index, is added there. */
+struct hlo hlo_put(struct stablehlo *hlo, struct shape shape, struct hlo index, struct hlo x, int axis);
+
+#endif
