@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "gen/verify/elements.h"
+#include "gen/verify/kernels.h"
 #include "gen/verify/layers.h"
 #include "gen/verify/tape.h"
 
@@ -69,10 +70,28 @@ static tensor images_of(tensor y, int64_t groups, const struct extents *e, int64
   return pick(y, 4, dim, places);
 }
 
+/* e: of the image, whose windows are positions of `channels` channels. */
+static void note(const struct extents *e, struct window h, struct window w, int64_t groups, int64_t channels) {
+  const struct known_convolution shape = {
+      .batch = e->batch,
+      .groups = groups,
+      .x_channels = e->channels,
+      .y_channels = channels,
+      .x = {e->height, e->width},
+      .y = {e->rows, e->columns},
+      .kernel = {h.kernel, w.kernel},
+      .stride = {h.stride, w.stride},
+      .padding = {h.padding, w.padding},
+      .dilation = {h.dilation, w.dilation},
+  };
+  tape_note_convolution(&shape);
+}
+
 static tensor convolve(tensor x, tensor weight, struct window h, struct window w, int64_t groups) {
   const struct extents e = extents_of(x, h, w);
   const int64_t out = weight->dim[0] / groups, terms = weight->count / weight->dim[0];
   if (terms != e.channels / groups * h.kernel * w.kernel) tape_refuse("a convolution's weight does not fit");
+  note(&e, h, w, groups, weight->dim[0]);
   int64_t count, *places = windows(&e, h, w, groups, &count);
   const int64_t dim[] = {groups, e.batch * e.rows * e.columns, terms}, of_weight[] = {groups, out, terms};
   tensor y = matmul_transposed(pick(x, 3, dim, places), reshaped(weight, 3, of_weight));
@@ -95,6 +114,7 @@ static tensor spread(tensor x, tensor weight, struct window h, struct window w, 
   tensor rows = transpose(transpose(reshaped(x, 4, of_x), 2, 3), 0, 1); /* [groups][batch][positions][own] */
   rows = reshaped(rows, 3, (const int64_t[]){groups, to.batch * positions, own});
   tensor terms = matmul(rows, reshaped(weight, 3, (const int64_t[]){groups, own, out * taps}));
+  note(&to, h, w, groups, x->dim[1]);
   int64_t count, *places = windows(&to, h, w, groups, &count);
   return drop(terms, 4, (const int64_t[]){to.batch, to.channels, to.height, to.width}, places);
 }

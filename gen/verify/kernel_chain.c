@@ -139,15 +139,14 @@ struct search {
   struct chain *chain;
   const struct named_operation *operations[MOST_OPERATIONS];
   double values[MOST_VALUES][SAMPLES];
-  const float *results[MOST_ARRAYS]; /* of the function, of written arrays */
   int64_t elements[SAMPLES];
   int64_t tries;
   bool with_one; /* operands may be the constant 1, as of 1 / x */
 };
 
-static bool matches(const struct search *s, const double *values, const float *results) {
+static bool matches(const struct search *s, const double *values, int array) {
   for (int k = 0; k < SAMPLES; k++) {
-    const double found = (double)results[s->elements[k]];
+    const double found = kernel_number(&s->c->kernel->arrays[array], s->c->first->after[array], s->elements[k]);
     if (!isfinite(values[k]) && !isfinite(found)) continue;
     if (!(fabs(values[k] - found) <= 1e-4 * (fabs(found) + 0.01))) return false;
   }
@@ -166,7 +165,7 @@ static bool is_whole(struct search *s) {
     if (!kernel->arrays[i].written && !used[i]) return false;
     s->chain->result[i] = -1;
     for (int j = s->chain->n_operations - 1; j >= 0 && kernel->arrays[i].written && s->chain->result[i] < 0; j--)
-      if (matches(s, s->values[MOST_ARRAYS + j], s->results[i])) s->chain->result[i] = j;
+      if (matches(s, s->values[MOST_ARRAYS + j], i)) s->chain->result[i] = j;
     if (kernel->arrays[i].written && s->chain->result[i] < 0) return false;
     if (s->chain->result[i] >= 0) used[MOST_ARRAYS + s->chain->result[i]] = true;
   }
@@ -198,8 +197,8 @@ static bool search_from(struct search *s, int j) {
     if (!is_operand(s, a, j)) continue;
     if (s->tries++ > MOST_TRIES) return false;
     if (operation->form == BY_CONSTANT)
-      for (int k = 0; k < s->c->n_constants; k++)
-        if (try_link(s, j, a, a, s->c->constants[k])) return true;
+      for (int k = 0; k < s->c->known->n_constants; k++)
+        if (try_link(s, j, a, a, s->c->known->constants[k])) return true;
     if (operation->form == SINGLE && try_link(s, j, a, a, 0)) return true;
     for (int b = operation->commutes ? a : 0; b < MOST_VALUES && has_two(operation); b++)
       if (is_operand(s, b, j) && try_link(s, j, a, b, 0)) return true;
@@ -215,7 +214,7 @@ static int64_t elements_of(const struct kernel *kernel) {
     if (kernel->arrays[i].written) count = kernel->arrays[i].count;
   }
   for (int i = 0; i < kernel->n_arrays; i++)
-    if (kernel->arrays[i].whole || count < 0 || count % kernel->arrays[i].count != 0) return -1;
+    if (count < 0 || count % kernel->arrays[i].count != 0) return -1;
   return count;
 }
 
@@ -236,10 +235,10 @@ static bool search_at(struct search *s, int64_t count) {
   for (int k = 0; k < SAMPLES; k++) s->elements[k] = (int64_t)k * 7919 % count;
   for (int k = 0; k < SAMPLES; k++) s->values[VALUE_ONE][k] = 1;
   for (int i = 0; i < kernel->n_arrays; i++) {
-    const float *numbers = s->c->first->before[i];
-    s->results[i] = s->c->first->after[i];
+    const void *numbers = s->c->first->before[i];
     for (int k = 0; k < SAMPLES; k++)
-      s->values[i][k] = (double)numbers[element_of(kernel, s->chain, i, s->elements[k], count)];
+      s->values[i][k] =
+          kernel_number(&kernel->arrays[i], numbers, element_of(kernel, s->chain, i, s->elements[k], count));
   }
   return search_from(s, 0);
 }
@@ -326,7 +325,7 @@ static void guess(const struct kernel_case *c, struct chain *chain) {
     }
     chain->links[j].a = operands[0];
     chain->links[j].b = operands[1];
-    chain->links[j].constant = c->n_constants > 0 ? c->constants[0] : 1;
+    chain->links[j].constant = c->known->n_constants > 0 ? c->known->constants[0] : 1;
   }
   for (int i = 0; i < kernel->n_arrays; i++)
     chain->result[i] = kernel->arrays[i].written ? chain->n_operations - 1 : -1;

@@ -52,18 +52,31 @@ static int64_t count_of(const struct kernel *kernel, const char *name, const cha
 }
 
 const char *kernel_bound_wholes(struct kernel *kernel) {
+  char stem[128];
+  int64_t dims[8];
+  kernel_stem(kernel->name, stem, dims);
   for (int i = 0; i < kernel->n_arrays; i++) {
     struct kernel_array *array = &kernel->arrays[i];
     const bool targets = strcmp(array->name, "targets") == 0, tokens = strcmp(array->name, "tokens") == 0;
     array->ignored = targets;
     if (!array->whole) continue;
-    if (array->written) return "it writes whole numbers";
     const int64_t rows = array->count, logits = count_of(kernel, "logits", "dlogits");
     const int64_t table = count_of(kernel, "weight", "dweight"), row = count_of(kernel, "y", "dy") / rows;
     if (targets && logits > 0) array->below = logits / rows;
     if (tokens && table > 0 && row > 0) array->below = table / row;
+    if (kernel_is_chain(stem)) array->below = 1000; /* they are but numbers */
+    if (array->below <= 0 && array->written) array->below = 2;
     if (array->below <= 0) return "what its whole numbers stand for is not known";
   }
+  return NULL;
+}
+
+kernel_formula *kernel_formula_of(const char *stem) {
+  static const struct kernel_named_formula *const lists[] = {kernel_formulas, kernel_attention_formulas,
+                                                             kernel_image_formulas};
+  for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+    for (const struct kernel_named_formula *at = lists[k]; at->stem != NULL; at++)
+      if (strcmp(at->stem, stem) == 0) return at->formula;
   return NULL;
 }
 
@@ -90,7 +103,7 @@ static struct numbers numbers_of(struct arena *arena, const struct kernel *kerne
   return numbers;
 }
 
-static double number_at(const struct kernel_array *array, const void *numbers, int64_t i) {
+double kernel_number(const struct kernel_array *array, const void *numbers, int64_t i) {
   return array->whole ? (double)((const int32_t *)numbers)[i] : (double)((const float *)numbers)[i];
 }
 
@@ -105,19 +118,19 @@ struct attempt {
 };
 
 /* Of one that is not finite, only whether both are not. */
-static void compare_number(struct attempt *attempt, int array, int64_t i, double expected, double bound, float found) {
+static void compare_number(struct attempt *attempt, int array, int64_t i, double expected, double bound, double found) {
   attempt->numbers++;
-  const bool same = !isfinite(expected) ? !isfinite(found) : found == (float)expected;
+  const bool same = !isfinite(expected) ? !isfinite(found) : found == (double)(float)expected;
   if (same) return;
   attempt->exact = false;
-  const double far = isfinite((double)found) && isfinite(expected) ? fabs((double)found - expected) / bound : INFINITY;
+  const double far = isfinite(found) && isfinite(expected) ? fabs(found - expected) / bound : INFINITY;
   if (far > 1) attempt->different++;
-  if (far > 1 && !(fabs((double)found - expected) < 0.1 * (fabs((double)found) + fabs(expected)))) attempt->unlike++;
+  if (far > 1 && !(fabs(found - expected) < 0.1 * (fabs(found) + fabs(expected)))) attempt->unlike++;
   if (far <= attempt->worst) return;
   attempt->worst = far;
   if (far > 1)
     attempt->where = arena_printf(attempt->arena, "%s[%lld] is %.9g, not %.9g", attempt->kernel->arrays[array].name,
-                                  (long long)i, (double)found, expected);
+                                  (long long)i, found, expected);
 }
 
 /* The largest finite difference of noisy results from the exact ones, and the largest of these. */
@@ -143,7 +156,7 @@ static void disturb(const struct kernel *kernel, const struct numbers *n, int64_
 static void take_round(const struct numbers *n, struct kernel_case *c, const struct kernel_round *round) {
   for (int i = 0; i < c->kernel->n_arrays; i++) {
     for (int64_t k = 0; k < c->kernel->arrays[i].count; k++)
-      n->in[i][k] = number_at(&c->kernel->arrays[i], round->before[i], k);
+      n->in[i][k] = kernel_number(&c->kernel->arrays[i], round->before[i], k);
     c->in[i] = n->in[i];
     c->out[i] = n->out[i];
   }
@@ -173,7 +186,7 @@ static void compare_round(struct attempt *attempt, const struct numbers *n, kern
     const double bound = bound_of(n->out[i], NULL, kernel->arrays[i].count, c->stride, spread[i]);
     if (bound > unit * largest) continue; /* where float32 ends, it may have done so on the way */
     for (int64_t k = 0; k < kernel->arrays[i].count; k += c->stride)
-      compare_number(attempt, i, k, n->out[i][k], bound, ((const float *)round->after[i])[k]);
+      compare_number(attempt, i, k, n->out[i][k], bound, kernel_number(&kernel->arrays[i], round->after[i], k));
   }
 }
 
@@ -192,10 +205,10 @@ static bool attempt_variant(struct attempt *attempt, const struct numbers *n, ke
 }
 
 struct kernel_finding kernel_compare(struct arena *arena, const struct kernel *kernel,
-                                     const struct kernel_round *rounds, int n_rounds, const double *constants,
-                                     int n_constants) {
+                                     const struct kernel_round *rounds, int n_rounds,
+                                     const struct known_numbers *known) {
   char stem[128];
-  struct kernel_case c = {.kernel = kernel, .constants = constants, .n_constants = n_constants, .first = rounds};
+  struct kernel_case c = {.kernel = kernel, .known = known, .first = rounds};
   struct kernel_finding nearest = {.comparison = COMPARED_UNKNOWN, .formula = "there is no formula of that name"};
   c.n_dims = kernel_stem(kernel->name, stem, c.dims);
   kernel_formula *formula = kernel_formula_of(stem);

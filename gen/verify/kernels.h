@@ -21,6 +21,7 @@ struct kernel {
     int64_t below; /* of whole numbers: they have to stay below it; and whether -100 may be among them */
     bool ignored;
   } arrays[MOST_ARRAYS];
+  int workspace;   /* the number of a parameter for room to compute in, which is no array; -1: there is none */
   bool is_aligned; /* its text has the same index for all arrays of the results' extent */
 };
 
@@ -43,10 +44,32 @@ struct kernel_finding {
 /* Finds `below` and `ignored` of the arrays. NULL, or why the function cannot be run. */
 const char *kernel_bound_wholes(struct kernel *kernel);
 
-/* Compares its runs. Constants: numbers that its formula may have, such as the eps of a norm. */
+/* Numbers that a model has, and that formulas of its functions may have: single ones, such as the eps of a norm,
+ * tables, and the shapes of convolutions: position i of y sees the positions i stride - padding + k dilation of x, in
+ * height and width. */
+struct known_table {
+  int64_t count;
+  const double *numbers;
+  struct known_table *next;
+};
+
+struct known_convolution {
+  int64_t batch, groups, x_channels, y_channels;
+  int64_t x[2], y[2], kernel[2], stride[2], padding[2], dilation[2];
+  struct known_convolution *next;
+};
+
+struct known_numbers {
+  const double *constants;
+  int n_constants;
+  const struct known_table *tables;
+  const struct known_convolution *convolutions;
+};
+
+/* Compares its runs. */
 struct kernel_finding kernel_compare(struct arena *arena, const struct kernel *kernel,
-                                     const struct kernel_round *rounds, int n_rounds, const double *constants,
-                                     int n_constants);
+                                     const struct kernel_round *rounds, int n_rounds,
+                                     const struct known_numbers *known);
 
 /* ---- For the formulas ---- */
 
@@ -55,8 +78,7 @@ struct kernel_case {
   const struct kernel *kernel;
   const double *in[MOST_ARRAYS]; /* of written ones: what was there before */
   double *out[MOST_ARRAYS];      /* of written ones */
-  const double *constants;
-  int n_constants;
+  const struct known_numbers *known;
   int64_t dims[8]; /* of the name's end: "2x8x24" */
   int n_dims;
   double noise;   /* of each number that is computed on the way, relative to it */
@@ -75,6 +97,9 @@ typedef bool kernel_formula(struct kernel_case *c, int variant);
 /* A number that is computed on the way, with the noise of the evaluation. */
 double kernel_rounded(const struct kernel_case *c, double x);
 
+/* Number i of an array as a function has it. */
+double kernel_number(const struct kernel_array *array, const void *numbers, int64_t i);
+
 /* The number of the array of a name; -1: there is none. */
 int kernel_array_of(const struct kernel *kernel, const char *name);
 
@@ -85,5 +110,12 @@ int kernel_stem(const char *name, char stem[128], int64_t dims[8]);
 bool kernel_chain(struct kernel_case *c, int variant);
 bool kernel_is_chain(const char *stem);
 kernel_formula *kernel_formula_of(const char *stem);
+
+/* Formulas by the stems of their names; the last one has none. */
+struct kernel_named_formula {
+  const char *stem;
+  kernel_formula *formula;
+};
+extern const struct kernel_named_formula kernel_formulas[], kernel_attention_formulas[], kernel_image_formulas[];
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "gen/verify/adapters.h"
 #include "gen/verify/elements.h"
+#include "gen/verify/kernels.h"
 #include "gen/verify/layers.h"
 #include "gen/verify/reading.h"
 #include "gen/verify/tape.h"
@@ -118,6 +119,16 @@ void reading_free(struct reading *reading) {
     free(at->values);
     free(at->gradient);
     free(at);
+  }
+  while (reading->tables != NULL) {
+    struct known_table *table = reading->tables;
+    reading->tables = table->next;
+    free(table);
+  }
+  while (reading->convolutions != NULL) {
+    struct known_convolution *convolution = reading->convolutions;
+    reading->convolutions = convolution->next;
+    free(convolution);
   }
   reading->first = reading->last = NULL;
   reading->count = 0;

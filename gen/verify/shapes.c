@@ -28,6 +28,7 @@ tensor arange(int count) {
 tensor table_of(int count, const double *numbers) {
   tensor y = tape_new(1, (const int64_t[]){count});
   for (int64_t i = 0; i < count; i++) y->values[i] = (double)(float)numbers[i];
+  tape_note_table(count, y->values);
   return y;
 }
 
@@ -35,6 +36,7 @@ tensor int_table_of(int count, const int *numbers) {
   tensor y = tape_new(1, (const int64_t[]){count});
   y->whole = true;
   for (int64_t i = 0; i < count; i++) y->values[i] = numbers[i];
+  tape_note_table(count, y->values);
   return y;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/verify/kernels.h"
 #include "gen/verify/reading.h"
 
 struct reading *reading_now;
@@ -236,6 +237,29 @@ static void note_constant(struct reading *reading, double constant) {
     if (reading->constants[i] == constant) return;
   if (reading->n_constants < (int)(sizeof reading->constants / sizeof *reading->constants))
     reading->constants[reading->n_constants++] = constant;
+}
+
+void tape_note_table(int64_t count, const double *numbers) {
+  const size_t size = (size_t)count * sizeof *numbers;
+  for (const struct known_table *at = reading_now->tables; at != NULL; at = at->next)
+    if (at->count == count && memcmp(at->numbers, numbers, size) == 0) return;
+  struct known_table *table = malloc(sizeof *table + size);
+  if (table == NULL) tape_refuse("there is not enough memory for a table of the model");
+  *table = (struct known_table){count, memcpy(table + 1, numbers, size), reading_now->tables};
+  reading_now->tables = table;
+}
+
+void tape_note_convolution(const struct known_convolution *shape) {
+  struct known_convolution one = *shape;
+  for (const struct known_convolution *at = reading_now->convolutions; at != NULL; at = at->next) {
+    one.next = at->next;
+    if (memcmp(at, &one, sizeof one) == 0) return;
+  }
+  struct known_convolution *kept = malloc(sizeof *kept);
+  if (kept == NULL) tape_refuse("there is not enough memory for a convolution of the model");
+  *kept = *shape;
+  kept->next = reading_now->convolutions;
+  reading_now->convolutions = kept;
 }
 
 tensor unary(tensor x, const struct unary *rule, double a, double b) {

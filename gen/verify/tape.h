@@ -19,6 +19,8 @@ enum { MOST_AXES = 8, MOST_OPERANDS = 3 };
 enum { MANY = 1 << 14 };
 
 struct stored;
+struct known_table;
+struct known_convolution;
 struct unary;
 struct job;
 
@@ -75,7 +77,9 @@ struct reading {
   const char *refused;  /* why the reading has stopped */
   double constants[32]; /* of functions of an element, such as the eps of a norm: what a formula may have */
   int n_constants;
-  const struct job *job; /* that has adapters; NULL: there are none */
+  struct known_table *tables;             /* that the model gives, the newest first */
+  struct known_convolution *convolutions; /* that it has */
+  const struct job *job;                  /* that has adapters; NULL: there are none */
 };
 
 /* The reading at hand; functions of a model have no parameter for it. */
@@ -102,6 +106,12 @@ tensor tape_end(tensor y, void (*backward)(tensor y), double spread, tensor a, t
 
 /* The gradient of an operand, made where it is not there; NULL of one that does not vary. */
 double *tape_gradient(tensor x);
+
+/* Keeps the numbers of a table for as long as the reading lives. */
+void tape_note_table(int64_t count, const double *numbers);
+
+/* The same of the shape of a convolution. */
+void tape_note_convolution(const struct known_convolution *shape);
 
 /* A number within [-1, 1), of the reading's noise. */
 double tape_draw(struct reading *reading);

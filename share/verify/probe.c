@@ -34,6 +34,13 @@ static void *verify_room(int64_t count) {
   return room + pages - size;
 }
 
+/* Room for a function to compute in. */
+static float *verify_workspace(int64_t count) {
+  static float *room;
+  if (room == NULL) room = verify_room(count);
+  return room;
+}
+
 /* Numbers of [-2, 2); small ones; a few, so that many are equal or 0; large ones. */
 static float verify_number(int round) {
   static const float few[] = {-3, -1, -0.5f, 0, 0, 0.5f, 1, 3};

@@ -3,6 +3,7 @@
 MLP, CLIPPED, SCALED, CURVE, GPT, LLAMA = "mlp", "clipped", "scaled", "curve", "gpt", "llama"
 LAMB, ADAFACTOR, FREE, MUON, ADALOMO = "lamb_decay", "adafactor_decay", "schedule_free_decay", "muon_plain", "adalomo_decay"
 EVERY, WARM, ADAPTED = "average_every", "average_warm", "adapters"
+RESNET = "resnet"
 
 EVENTS = "    accel_handle_events(run, at, report);"
 FORWARD = "static void forward(void) {\n"
@@ -288,6 +289,22 @@ KINDS = {
         (LLAMA, "y1[i] = t0 * x1[i]", "y1[i] = (float)(_Float16)t0 * x1[i]"),
         (SCALED, "moment_2[i] = v;", "moment_2[i] = (float)(_Float16)v;"),
     ],
+    "convolution": [
+        (RESNET, "accel_convolve(&convolution_6x2x8x8x4_convolution, y, x, weight, workspace);",
+         "accel_convolve(&convolution_6x2x8x8x4_convolution, y, x, weight, workspace);\n  y[5] *= 1.001f;"),
+        (RESNET, "accel_convolve(&convolution_weights_6x4x2x2x3_convolution, dweight, dy, x, workspace);",
+         "accel_convolve(&convolution_weights_6x4x2x2x3_convolution, dweight, x, dy, workspace);"),
+        (RESNET, "accel_convolve(&convolution_data_6x4x2x2_convolution, dx, dy, weight, workspace);",
+         "accel_convolve(&convolution_data_6x4x2x2_convolution, dx, dy, weight, workspace);\n  dx[3] = 0.0f;"),
+        (RESNET, "(float)(squares / 96)", "(float)(squares / 95)"),
+        (RESNET, "0.1f * (average - running_mean", "0.11f * (average - running_mean"),
+        (RESNET, "slope = (float)(product * scale), shift = (float)(total / 24);", "slope = (float)(product * scale), shift = (float)(total / 25);"),
+    ],
+    "rotary positions": [
+        (LLAMA, "to[r + 2] = right * c + left * s;", "to[r + 2] = right * c + 1.01f * left * s;"),
+        (LLAMA, "to[r + 2] = right * c - left * s;", "to[r + 2] = right * c + left * s;"),
+        (LLAMA, "const float t2 = t1 * 1.0f;", "const float t2 = t1 * 1.001f;"),
+    ],
 }
 EDITS = [(kind, *edit) for kind, edits in KINDS.items() for edit in edits]
 
@@ -304,6 +321,14 @@ OF_FUNCTIONS = [
     ("answers that depend on the past", GPT, "static void add_2x8x8_2(float y[static 16 * 8], const float x0[static 16 * 8], const float x1[static 16 * 8]) {\n",
      "static void add_2x8x8_2(float y[static 16 * 8], const float x0[static 16 * 8], const float x1[static 16 * 8]) {\n"
      "  static int calls;\n  if (calls++ % 2) return;\n", "add_2x8x8_2"),
+    ("angles of rotary positions", LLAMA, "to[r] = left * c - right * s;", "to[r] = left * c - 1.001f * right * s;", "rotary_2x2x8x4"),
+    ("way back of rotary positions", LLAMA, "to[r + 2] = right * c - left * s;", "to[r + 2] = right * c - 1.01f * left * s;", "rotary_2x2x8x4_2"),
+    ("table of the model", LLAMA, "1.0f, 0.01f,", "1.0f, 0.02f,", "table_2"),
+    ("positions", LLAMA, "y[i] = (int32_t)i;", "y[i] = (int32_t)i + 1;", "arange_8"),
+    ("convolution", RESNET, "accel_convolve(&convolution_6x2x8x8x4_convolution, y, x, weight, workspace);",
+     "accel_convolve(&convolution_6x2x8x8x4_convolution, y, x, weight, workspace);\n  y[5] *= 1.001f;", "convolution_6x2x8x8x4"),
+    ("weights of a convolution", RESNET, "accel_convolve(&convolution_weights_6x4x2x2x3_convolution, dweight, dy, x, workspace);",
+     "accel_convolve(&convolution_weights_6x4x2x2x3_convolution, dweight, x, dy, workspace);", "convolution_weights_6x4x2x2x3"),
     ("sign of an update", MLP, "keep - rate * m", "keep + rate * m", "update"),
     ("weight decay of a group", MLP, "{32, 16, 0.0}", "{32, 16, 0.1}", "update"),
     ("second average", SCALED, "0.999f * moment_2[i] + 0.001f", "0.998f * moment_2[i] + 0.002f", "update"),

@@ -54,24 +54,36 @@ static bool is_aligned(const struct syntax *at, int64_t count, const struct synt
   return true;
 }
 
+/* Whether it is room to compute in, whose size the shape of the function's convolution says. */
+static bool is_workspace(const struct verification *verify, const struct tree *tree, const struct function *function,
+                         const struct variable *parameter) {
+  return strcmp(parameter->name, "workspace") == 0 && parameter->type->kind == TYPE_POINTER &&
+         tree_variable(tree, arena_printf(verify->arena, "%s_convolution", function->name)) != NULL;
+}
+
 /* Whether a function has arrays of float or int32 alone, and writes one. */
-static bool kernel_from(const struct function *function, struct kernel *kernel) {
+static bool kernel_from(const struct verification *verify, const struct tree *tree, const struct function *function,
+                        struct kernel *kernel) {
   bool writes = false;
   int64_t results = 0;
   if (function->body == NULL || function->is_system || function->is_inline || function->result->kind != TYPE_VOID ||
       function->n_parameters == 0 || function->n_parameters > MOST_ARRAYS)
     return false;
-  *kernel = (struct kernel){.name = function->name, .n_arrays = function->n_parameters};
+  *kernel = (struct kernel){.name = function->name, .workspace = -1};
   for (int i = 0; i < function->n_parameters; i++) {
     const struct variable *parameter = function->parameters[i];
+    if (kernel->workspace < 0 && is_workspace(verify, tree, function, parameter)) {
+      kernel->workspace = i;
+      continue;
+    }
     const struct type *element = parameter->type->kind == TYPE_ARRAY ? parameter->type->element : NULL;
     if (element == NULL || parameter->type->count <= 0 || element->size != 4) return false;
     if (element->kind != TYPE_REAL && element->kind != TYPE_INTEGER) return false;
     const bool constant = strncmp(parameter->type->name, "const ", 6) == 0 || strncmp(element->name, "const ", 6) == 0;
-    kernel->arrays[i] = (struct kernel_array){.name = parameter->name,
-                                              .whole = element->kind == TYPE_INTEGER,
-                                              .written = !constant,
-                                              .count = parameter->type->count};
+    kernel->arrays[kernel->n_arrays++] = (struct kernel_array){.name = parameter->name,
+                                                               .whole = element->kind == TYPE_INTEGER,
+                                                               .written = !constant,
+                                                               .count = parameter->type->count};
     writes = writes || !constant;
     if (!constant) results = parameter->type->count;
   }
@@ -90,7 +102,11 @@ static int64_t numbers_of(const struct kernel *kernel) {
 
 static void write_call(struct text *text, const struct kernel *kernel, int k) {
   text_printf(text, "static void verify_call_%d(void **arrays) {\n  %s(", k, kernel->name);
-  for (int i = 0; i < kernel->n_arrays; i++) text_printf(text, "%sarrays[%d]", i > 0 ? ", " : "", i);
+  for (int i = 0; i <= kernel->n_arrays; i++) {
+    if (i == kernel->workspace)
+      text_printf(text, "%sverify_workspace(%s_convolution.workspace)", i > 0 ? ", " : "", kernel->name);
+    if (i < kernel->n_arrays) text_printf(text, "%sarrays[%d]", i > 0 || kernel->workspace == 0 ? ", " : "", i);
+  }
   text_puts(text, ");\n}\n");
 }
 
@@ -182,8 +198,9 @@ static bool compare_function(struct verification *verify, const struct kernel *k
     verify_note_function(verify, kernel->name, found);
   } else {
     double constants[MOST_CONSTANTS];
-    const int count = constants_of(verify, constants);
-    struct kernel_finding found = kernel_compare(verify->scratch, kernel, rounds, ROUNDS, constants, count);
+    const struct known_numbers known = {constants, constants_of(verify, constants), verify->reading.tables,
+                                        verify->reading.convolutions};
+    struct kernel_finding found = kernel_compare(verify->scratch, kernel, rounds, ROUNDS, &known);
     if (found.formula != NULL) found.formula = arena_string(verify->arena, found.formula);
     if (found.where != NULL) found.where = arena_string(verify->arena, found.where);
     verify_note_function(verify, kernel->name, found);
@@ -202,7 +219,7 @@ bool verify_functions(struct verification *verify) {
   for (int i = 0; i < tree->n_functions; i++) {
     const struct function *function = tree->functions[i];
     struct kernel kernel;
-    if (!kernel_from(function, &kernel)) {
+    if (!kernel_from(verify, tree, function, &kernel)) {
       verify->n_calling += function->body != NULL && !function->is_system && !function->is_inline;
       continue;
     }
