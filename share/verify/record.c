@@ -48,27 +48,69 @@ static void put(enum record kind, int64_t split, int64_t position, int64_t count
 
 /* Every token as often as any other one, as nearly as there is space: the vocabulary in a new order, again and again.
  */
-static void write_tokens(int64_t vocabulary, int64_t count) {
+static void draw_tokens(int32_t *tokens, int64_t vocabulary, int64_t count) {
   int32_t *order = calloc((size_t)vocabulary, sizeof *order);
-  char head[128];
-  FILE *file = fopen("data", "wb");
-  if (order == NULL || file == NULL) fail("data");
-  const int length =
-      snprintf(head, sizeof head, "{'descr': '<u4', 'fortran_order': False, 'shape': (%lld,), }", (long long)count);
-  memset(head + length, ' ', 117 - (size_t)length);
-  head[117] = '\n';
-  fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file);
-  fwrite(head, 1, 118, file);
+  if (order == NULL) fail("data");
   for (int64_t i = 0; i < vocabulary; i++) order[i] = (int32_t)i;
   for (int64_t i = 0; i < count; i++) {
     const int64_t at = i % vocabulary, other = at + (int64_t)(verify_draw() % (uint64_t)(vocabulary - at));
-    const int32_t token = order[other];
+    tokens[i] = order[other];
     order[other] = order[at];
-    order[at] = token;
-    fwrite(&token, sizeof token, 1, file);
+    order[at] = tokens[i];
   }
-  if (fclose(file) != 0) fail("data");
   free(order);
+}
+
+static void write_data(const void *head, size_t head_size, const void *rest, size_t rest_size) {
+  FILE *file = fopen("data", "wb");
+  if (file == NULL || fwrite(head, 1, head_size, file) != head_size || fwrite(rest, 1, rest_size, file) != rest_size ||
+      fclose(file) != 0)
+    fail("data");
+}
+
+static void write_tokens(int64_t vocabulary, int64_t count) {
+  int32_t *tokens = calloc((size_t)count, sizeof *tokens);
+  char head[128];
+  if (tokens == NULL) fail("data");
+  draw_tokens(tokens, vocabulary, count);
+  memset(head, ' ', sizeof head);
+  memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
+  const int length = snprintf(head + 10, sizeof head - 10,
+                              "{'descr': '<u4', 'fortran_order': False, 'shape': (%lld,), }", (long long)count);
+  head[10 + length] = ' ';
+  head[127] = '\n';
+  write_data(head, sizeof head, tokens, (size_t)count * sizeof *tokens);
+  free(tokens);
+}
+
+/* The runtime's, which files of tokens have (docs/data.md). */
+uint64_t rt_checksum(const void *bytes, size_t size);
+
+/* Documents of 1 to `longest` tokens, `count` tokens and `documents` documents or more of both; a last one that is not
+ * whole. */
+static void write_documents(int64_t vocabulary, int64_t count, int64_t documents, int64_t longest) {
+  const int64_t most = count + documents * longest;
+  unsigned char *bytes = calloc((size_t)most * 12 + 80, 1);
+  uint64_t *starts = calloc((size_t)most, sizeof *starts), head[8] = {0};
+  int64_t tokens = 0, begun = 0;
+  if (bytes == NULL || starts == NULL) fail("data");
+  while (tokens < count || begun < documents) {
+    starts[begun++] = (uint64_t)tokens;
+    tokens += 1 + (int64_t)(verify_draw() % (uint64_t)longest);
+  }
+  const size_t size = ((size_t)tokens * 4 + 7) / 8 * 8, rest = size + (size_t)begun * 8;
+  draw_tokens((int32_t *)(void *)bytes, vocabulary, tokens);
+  memcpy(bytes + size, starts, (size_t)begun * 8);
+  memcpy(head, "ACCELTOK", 8);
+  head[1] = (uint64_t)4 << 32 | 1;
+  head[2] = (uint64_t)tokens;
+  head[3] = (uint64_t)vocabulary;
+  head[5] = (uint64_t)begun;
+  memcpy(bytes + rest, head, sizeof head);
+  head[4] = rt_checksum(bytes, rest + sizeof head);
+  write_data(head, sizeof head, bytes, rest);
+  free(starts);
+  free(bytes);
 }
 
 /* The numbers below which number `at` of a row's float32 numbers is an index; 0: it is none. */
@@ -125,7 +167,10 @@ static void shorten(const struct accel_program *program) {
   changed.project_dir = "run";
   changed.start = (struct accel_start_file){.path = "start.safetensors"};
   memset(changed.parts, 0, sizeof changed.parts);
-  changed.source[ACCEL_TRAIN] = (struct accel_source){"data", program->n_inputs > 0 ? ACCEL_CSV : ACCEL_NPY_TOKENS};
+  changed.source[ACCEL_TRAIN] =
+      (struct accel_source){"data", program->n_inputs > 0                  ? ACCEL_CSV
+                                    : program->packing != ACCEL_NOT_PACKED ? ACCEL_TOKENS
+                                                                           : ACCEL_NPY_TOKENS};
   changed.source[ACCEL_EVAL] = (struct accel_source){0};
 }
 
@@ -144,10 +189,13 @@ struct accel_run *__wrap_accel_start(const struct accel_program *program, int ar
     inputs[i].column = NULL;
   }
   changed.inputs = program->n_inputs > 0 ? inputs : NULL;
+  const int64_t vocabulary = program->vocabulary > 0 ? program->vocabulary : 256, length = program->sequence_length;
   if (program->n_inputs > 0)
     write_rows(samples);
+  else if (program->packing != ACCEL_NOT_PACKED)
+    write_documents(vocabulary, (samples + 1) * length + 1, samples, length + length / 2);
   else
-    write_tokens(program->vocabulary > 0 ? program->vocabulary : 256, (samples + 1) * program->sequence_length + 1);
+    write_tokens(vocabulary, (samples + 1) * length + 1);
   return __real_accel_start(&changed, argc, argv);
 }
 
@@ -188,6 +236,18 @@ void __wrap_accel_load_masked(struct accel_run *run, enum accel_split split, int
   __real_accel_load_masked(run, split, position, count, tokens, targets);
   put_tokens("tokens", (int64_t)split, position, count, tokens);
   put_tokens("targets", (int64_t)split, position, count, targets);
+}
+
+void __real_accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                                 int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);
+
+void __wrap_accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                                 int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions) {
+  __real_accel_load_documents(run, split, position, count, tokens, targets, starts, positions);
+  put_tokens("tokens", (int64_t)split, position, count, tokens);
+  put_tokens("targets", (int64_t)split, position, count, targets);
+  put_tokens("starts", (int64_t)split, position, count, starts);
+  put_tokens("positions", (int64_t)split, position, count, positions);
 }
 
 void __real_accel_load_input(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,

@@ -3,7 +3,7 @@
 MLP, CLIPPED, SCALED, CURVE, GPT, LLAMA = "mlp", "clipped", "scaled", "curve", "gpt", "llama"
 LAMB, ADAFACTOR, FREE, MUON, ADALOMO = "lamb_decay", "adafactor_decay", "schedule_free_decay", "muon_plain", "adalomo_decay"
 EVERY, WARM, ADAPTED = "average_every", "average_warm", "adapters"
-RESNET = "resnet"
+PACKED, PADDED, RESNET = "packed", "padded", "resnet"
 
 EVENTS = "    accel_handle_events(run, at, report);"
 FORWARD = "static void forward(void) {\n"
@@ -288,6 +288,16 @@ KINDS = {
         (CLIPPED, "weights[i] = w;", "weights[i] = (float)(_Float16)w;"),
         (LLAMA, "y1[i] = t0 * x1[i]", "y1[i] = (float)(_Float16)t0 * x1[i]"),
         (SCALED, "moment_2[i] = v;", "moment_2[i] = (float)(_Float16)v;"),
+    ],
+    "documents": [
+        (PACKED, "accel_hide_before(p, count, start, starts + b * 12 + first, queries);", ""),
+        (PACKED, "accel_hide_before(p, count, start, starts + b * 12 + first, queries);",
+         "accel_hide_before(p, count, start, starts + first, queries);"),
+        (PACKED, "arena->starts, arena->positions);\n}", "arena->starts, arena->starts);\n}"),
+        (PACKED, *first(FORWARD, "for (int i = 0; i < 36; i++) arena->positions[i] = i % 12;")),
+        (PACKED, *first(FORWARD, "for (int i = 1; i < 36; i++)\n    if (arena->targets[i] < 0) arena->targets[i] = 1;")),
+        (PADDED, *first(FORWARD, "for (int i = 0; i < 36; i++)\n    if (arena->targets[i] < 0) arena->targets[i] = 0;")),
+        (PADDED, "load_batch(run, ACCEL_TRAIN, at * 3)", "load_batch(run, ACCEL_TRAIN, at * 3 + 1)"),
     ],
     "convolution": [
         (RESNET, "accel_convolve(&convolution_6x2x8x8x4_convolution, y, x, weight, workspace);",

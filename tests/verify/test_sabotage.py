@@ -13,8 +13,8 @@ import sys
 import tempfile
 
 sys.path[:0] = ["tests/verify", "tests/program"]
-from edits import CLIPPED, CURVE, EDITS, GPT, KINDS, LLAMA, MLP, OF_FUNCTIONS, RESNET, SCALED
-from harness import GENERATOR, MODELS
+from edits import CLIPPED, CURVE, EDITS, GPT, KINDS, LLAMA, MLP, OF_FUNCTIONS, PACKED, PADDED, RESNET, SCALED
+from harness import GENERATOR, MODELS, TREE
 from rotation import is_in_turn
 
 ADAMW = {"name": "adamw", "lr": 3e-3, "betas": [0.9, 0.95], "weight_decay": 0.1,
@@ -50,6 +50,11 @@ JOBS[RESNET] = {"model": {"source": str(MODELS / "resnet.c"),
                                      "hidden_sizes.0": 4, "hidden_sizes.1": 8, "depths.0": 1, "depths.1": 1}},
                 "data": {"train": {"path": "rows.csv", "format": "csv"}, "features": 128, "batch_size": 6},
                 "optimizer": {"name": "adamw", "lr": 0.01}, "training": {"steps": 20, "seed": 3}}
+# Documents, packed one after the other and each in a sample of its own.
+for name, packing in ((PACKED, "documents"), (PADDED, "pad")):
+    JOBS[name] = {"model": {"source": str(TREE / "tests/reference/models/packed.c"), "config": {"width": 8, "block_size": 12}},
+                  "data": {"train": {"path": "documents.tok", "format": "tokens"}, "batch_size": 3, "packing": packing, "sequence_length": 12},
+                  "optimizer": {"name": "adamw", "lr": 0.01}, "training": {"steps": 20, "seed": 3}}
 
 CURVED = {"schedule": {"name": "cosine", "warmup_steps": 3, "min_lr": 1e-4}}
 BETAS = {"betas": [0.8, 0.97]}

@@ -27,7 +27,6 @@ bool verify_unknown(struct verification *verify, const char *format, ...) {
 /* ---- What the second reading has no rule for ---- */
 
 static const char *refused_data(const struct job *job) {
-  if (job->data.packing != PACKING_NONE) return "data.packing";
   if (job->data.batch_size == 0) return "data.batch_size: auto";
   if (job->accumulation.num_steps == 0) return "accumulation.num_steps: auto";
   return NULL;

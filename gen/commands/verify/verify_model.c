@@ -103,8 +103,9 @@ static struct micro_batch empty_batch(const struct verification *verify) {
   int64_t length = job->data.sequence_length;
   for (int i = 0; length == 0 && i < job->model.n_config; i++)
     if (strcmp(job->model.config[i].name, "block_size") == 0) length = job->model.config[i].integer;
-  const char *const tokens[] = {"tokens", "targets"};
-  for (int i = 0; i < 2 && job->data.n_inputs == 0; i++)
+  const char *const tokens[] = {"tokens", "targets", "starts", "positions"};
+  const int count = job->data.n_inputs > 0 ? 0 : job->data.packing != PACKING_NONE ? 4 : 2;
+  for (int i = 0; i < count; i++)
     batch.tensors[batch.count++] =
         (struct loaded){.name = tokens[i], .rank = 2, .dim = {job->data.batch_size, length}, .whole = true};
   for (int i = 0; i < job->data.n_inputs && i < MOST_TENSORS_OF_BATCH; i++) {

@@ -26,7 +26,8 @@
 /* ---- Its compilation ---- */
 
 static const char wraps[] = "-Wl,--wrap=accel_start,--wrap=accel_first_step,--wrap=accel_micro_batches_of,"
-                            "--wrap=accel_load_sequences,--wrap=accel_load_masked,--wrap=accel_load_input,"
+                            "--wrap=accel_load_sequences,--wrap=accel_load_masked,--wrap=accel_load_documents,"
+                            "--wrap=accel_load_input,"
                             "--wrap=accel_handle_events";
 
 /* The command that the program is compiled by: of the manifest next to it, or of its first comment. */
