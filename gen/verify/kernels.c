@@ -73,7 +73,7 @@ const char *kernel_bound_wholes(struct kernel *kernel) {
 
 kernel_formula *kernel_formula_of(const char *stem) {
   static const struct kernel_named_formula *const lists[] = {kernel_formulas, kernel_attention_formulas,
-                                                             kernel_image_formulas};
+                                                             kernel_image_formulas, kernel_channel_formulas};
   for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
     for (const struct kernel_named_formula *at = lists[k]; at->stem != NULL; at++)
       if (strcmp(at->stem, stem) == 0) return at->formula;

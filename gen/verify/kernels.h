@@ -116,6 +116,7 @@ struct kernel_named_formula {
   const char *stem;
   kernel_formula *formula;
 };
-extern const struct kernel_named_formula kernel_formulas[], kernel_attention_formulas[], kernel_image_formulas[];
+extern const struct kernel_named_formula kernel_formulas[], kernel_attention_formulas[], kernel_image_formulas[],
+    kernel_channel_formulas[];
 
 #endif

@@ -339,6 +339,8 @@ OF_FUNCTIONS = [
      "accel_convolve(&convolution_6x2x8x8x4_convolution, y, x, weight, workspace);\n  y[5] *= 1.001f;", "convolution_6x2x8x8x4"),
     ("weights of a convolution", RESNET, "accel_convolve(&convolution_weights_6x4x2x2x3_convolution, dweight, dy, x, workspace);",
      "accel_convolve(&convolution_weights_6x4x2x2x3_convolution, dweight, x, dy, workspace);", "convolution_weights_6x4x2x2x3"),
+    ("gradient of a batch norm", RESNET, "slope = (float)(product * scale), shift = (float)(total / 24);",
+     "slope = (float)(product * scale), shift = (float)(total / 25);", "batch_norm_backward_6x4x2x2"),
     ("sign of an update", MLP, "keep - rate * m", "keep + rate * m", "update"),
     ("weight decay of a group", MLP, "{32, 16, 0.0}", "{32, 16, 0.1}", "update"),
     ("second average", SCALED, "0.999f * moment_2[i] + 0.001f", "0.998f * moment_2[i] + 0.002f", "update"),

@@ -45,17 +45,6 @@ JOBS = {
 }
 
 
-JOBS[RESNET] = {"model": {"source": str(MODELS / "resnet.c"),
-                          "config": {"layer_type": "BASIC", "image_size": 8, "num_channels": 2, "num_labels": 3, "embedding_size": 4, "stages": 2,
-                                     "hidden_sizes.0": 4, "hidden_sizes.1": 8, "depths.0": 1, "depths.1": 1}},
-                "data": {"train": {"path": "rows.csv", "format": "csv"}, "features": 128, "batch_size": 6},
-                "optimizer": {"name": "adamw", "lr": 0.01}, "training": {"steps": 20, "seed": 3}}
-# Documents, packed one after the other and each in a sample of its own.
-for name, packing in ((PACKED, "documents"), (PADDED, "pad")):
-    JOBS[name] = {"model": {"source": str(TREE / "tests/reference/models/packed.c"), "config": {"width": 8, "block_size": 12}},
-                  "data": {"train": {"path": "documents.tok", "format": "tokens"}, "batch_size": 3, "packing": packing, "sequence_length": 12},
-                  "optimizer": {"name": "adamw", "lr": 0.01}, "training": {"steps": 20, "seed": 3}}
-
 CURVED = {"schedule": {"name": "cosine", "warmup_steps": 3, "min_lr": 1e-4}}
 BETAS = {"betas": [0.8, 0.97]}
 
@@ -65,8 +54,23 @@ def adapted(name, **lora):
     return {**JOBS[name], "model": {**JOBS[name]["model"], "lora": lora}, "optimizer": {"name": "adamw", "lr": 0.01}}
 
 
-# Optimizers beyond those of the jobs above, with the defaults of their keys and with other numbers; averages; adapters.
+def packed(packing):
+    """A job over documents."""
+    return {"model": {"source": str(TREE / "tests/reference/models/packed.c"), "config": {"width": 8, "block_size": 12}},
+            "data": {"train": {"path": "documents.tok", "format": "tokens"}, "batch_size": 3, "packing": packing, "sequence_length": 12},
+            "optimizer": {"name": "adamw", "lr": 0.01}, "training": {"steps": 20, "seed": 3}}
+
+
+# Optimizers beyond those of the jobs above, with the defaults of their keys and with other numbers; averages; adapters; convolutions;
+# documents.
 OTHERS = {
+    RESNET: {"model": {"source": str(MODELS / "resnet.c"),
+                       "config": {"layer_type": "BASIC", "image_size": 8, "num_channels": 2, "num_labels": 3, "embedding_size": 4, "stages": 2,
+                                  "hidden_sizes.0": 4, "hidden_sizes.1": 8, "depths.0": 1, "depths.1": 1}},
+             "data": {"train": {"path": "rows.csv", "format": "csv"}, "features": 128, "batch_size": 6},
+             "optimizer": {"name": "adamw", "lr": 0.01}, "training": {"steps": 20, "seed": 3}},
+    PACKED: packed("documents"),
+    PADDED: packed("pad"),
     "lamb": mlp({"name": "lamb", "lr": 0.01}),
     "lamb_decay": mlp({"name": "lamb", "lr": 0.01, **BETAS, "eps": 1e-4, "weight_decay": 0.1, "clip_grad_norm": 0.5}, **CURVED),
     "adafactor": mlp({"name": "adafactor", "lr": 0.01}),
