@@ -37,16 +37,32 @@ static bool heads_of(const struct attending *a, int64_t count, int64_t heads, bo
   return (count - own) % (rows - 1) == 0 && h->row >= own;
 }
 
+/* The scale that is tried at a place: the usual one, none, those of the model. 0: there is none left. */
+static double scale_of(const struct kernel_case *c, int at) {
+  if (at < 2) return at == 0 ? 1 / sqrt((double)c->dims[3]) : 1;
+  for (int i = 0; i < c->known->n_constants; i++)
+    if (c->known->constants[i] > 0 && c->known->constants[i] < 1 && at-- == 2) return c->known->constants[i];
+  return 0;
+}
+
+/* How often heads are halved for keys that several queries share. */
+static int halvings(int64_t heads) {
+  int count = 0;
+  while (heads >> count > 0 && heads % (heads >> count) == 0) count++;
+  return count;
+}
+
 /* Variants: causal or not; queries, keys, values and the result by position or by head; the keys' heads as many as the
- * queries' or a part of them. */
+ * queries' or a part of them; the scale. */
 static bool attending_of(struct kernel_case *c, int variant, struct attending *a, bool by_head[4], int64_t *keys) {
   if (c->n_dims != 4) return false;
+  const int each = 32 * halvings(c->dims[1]);
   c->is_open = true;
-  *a = (struct attending){c->dims[0],      c->dims[1], c->dims[2], c->dims[3], 1 / sqrt((double)c->dims[3]),
-                          variant % 2 == 0};
+  *a =
+      (struct attending){c->dims[0], c->dims[1], c->dims[2], c->dims[3], scale_of(c, variant / each), variant % 2 == 0};
   for (int i = 0; i < 4; i++) by_head[i] = variant >> (1 + i) & 1;
-  *keys = a->heads >> (variant / 32);
-  return *keys > 0 && a->heads % *keys == 0;
+  *keys = a->heads >> (variant % each / 32);
+  return a->scale > 0;
 }
 
 static double dot(const double *x, const double *y, int64_t count) {

@@ -86,10 +86,10 @@ static double apply(const struct named_operation *operation, double a, double b)
 
 /* ---- A chain ---- */
 
-enum { MOST_OPERATIONS = 6, SAMPLES = 16, MOST_TRIES = 4000000 };
+enum { MOST_OPERATIONS = 6, SAMPLES = 24, MOST_TRIES = 4000000 };
 
-/* Values: the arrays of the function by their numbers, then the results of the operations, then 1. */
-enum { VALUE_ONE = MOST_ARRAYS + MOST_OPERATIONS, MOST_VALUES };
+/* Values: the arrays of the function by their numbers, then the results of the operations, then 0 and 1. */
+enum { VALUE_ZERO = MOST_ARRAYS + MOST_OPERATIONS, VALUE_ONE, MOST_VALUES };
 
 struct chain {
   int n_operations;
@@ -141,12 +141,17 @@ struct search {
   double values[MOST_VALUES][SAMPLES];
   int64_t elements[SAMPLES];
   int64_t tries;
-  bool with_one; /* operands may be the constant 1, as of 1 / x */
+  bool with_constants; /* operands may be 0 or 1, as of 1 / x */
 };
+
+/* Samples are of all runs: some constants show only where numbers are 0. */
+static const struct kernel_round *round_of(const struct search *s, int sample) {
+  return &s->c->rounds[sample % s->c->n_rounds];
+}
 
 static bool matches(const struct search *s, const double *values, int array) {
   for (int k = 0; k < SAMPLES; k++) {
-    const double found = kernel_number(&s->c->kernel->arrays[array], s->c->first->after[array], s->elements[k]);
+    const double found = kernel_number(&s->c->kernel->arrays[array], round_of(s, k)->after[array], s->elements[k]);
     if (!isfinite(values[k]) && !isfinite(found)) continue;
     if (!(fabs(values[k] - found) <= 1e-4 * (fabs(found) + 0.01))) return false;
   }
@@ -185,7 +190,7 @@ static bool try_link(struct search *s, int j, int a, int b, double constant) {
 }
 
 static bool is_operand(const struct search *s, int at, int j) {
-  if (at == VALUE_ONE) return s->with_one;
+  if (at >= VALUE_ZERO) return s->with_constants;
   if (at < MOST_ARRAYS) return at < s->c->kernel->n_arrays && !s->c->kernel->arrays[at].written;
   return at < MOST_ARRAYS + j;
 }
@@ -233,12 +238,14 @@ static int inner_of(const struct kernel_case *c, int64_t own, int64_t count, int
 static bool search_at(struct search *s, int64_t count) {
   const struct kernel *kernel = s->c->kernel;
   for (int k = 0; k < SAMPLES; k++) s->elements[k] = (int64_t)k * 7919 % count;
-  for (int k = 0; k < SAMPLES; k++) s->values[VALUE_ONE][k] = 1;
+  for (int k = 0; k < SAMPLES; k++) {
+    s->values[VALUE_ZERO][k] = 0;
+    s->values[VALUE_ONE][k] = 1;
+  }
   for (int i = 0; i < kernel->n_arrays; i++) {
-    const void *numbers = s->c->first->before[i];
     for (int k = 0; k < SAMPLES; k++)
-      s->values[i][k] =
-          kernel_number(&kernel->arrays[i], numbers, element_of(kernel, s->chain, i, s->elements[k], count));
+      s->values[i][k] = kernel_number(&kernel->arrays[i], round_of(s, k)->before[i],
+                                      element_of(kernel, s->chain, i, s->elements[k], count));
   }
   return search_from(s, 0);
 }
@@ -265,7 +272,7 @@ static bool search(const struct kernel_case *c, struct chain *chain, int64_t cou
   kernel_stem(c->kernel->name, stem, dims);
   chain->n_operations = operations_of(stem, s.operations);
   for (int k = 0; k < 2; k++) {
-    s.with_one = k > 0;
+    s.with_constants = k > 0;
     s.tries = 0;
     if (search_places(&s, count, 0)) return true;
   }
@@ -281,8 +288,8 @@ static void write_value(char *text, size_t size, const struct kernel_case *c, co
     snprintf(text, size, "%s", c->kernel->arrays[at].name);
     return;
   }
-  if (at == VALUE_ONE) {
-    snprintf(text, size, "1");
+  if (at >= VALUE_ZERO) {
+    snprintf(text, size, "%d", at - VALUE_ZERO);
     return;
   }
   const struct link *link = &chain->links[at - MOST_ARRAYS];
@@ -338,6 +345,23 @@ static bool has_constant(const struct chain *chain) {
   return false;
 }
 
+/* Whether so many elements are those of axes that follow each other. */
+static bool is_of_axes(const struct kernel_case *c, int64_t elements) {
+  for (int from = 0; from < c->n_dims; from++) {
+    int64_t product = 1;
+    for (int to = from; to < c->n_dims && product < elements; to++) product *= c->dims[to];
+    if (product == elements) return true;
+  }
+  return false;
+}
+
+/* Whether a smaller operand may lie in another way than those that are tried. */
+static bool has_other_places(const struct kernel_case *c, int64_t count) {
+  for (int i = 0; i < c->kernel->n_arrays; i++)
+    if (c->kernel->arrays[i].count != count && !is_of_axes(c, c->kernel->arrays[i].count)) return true;
+  return false;
+}
+
 /* Of results that are parts of their arrays, these have more. */
 static int64_t elements_of_name(const struct kernel_case *c) {
   int64_t count = 1;
@@ -358,9 +382,11 @@ bool kernel_chain(struct kernel_case *c, int variant) {
     write_formula(c, c->chain);
   }
   c->fits = true;
-  c->is_open = !c->chain->found && (!kernel->is_aligned || elements_of_name(c) != count || has_constant(c->chain));
+  c->is_open = !c->chain->found && (!kernel->is_aligned || elements_of_name(c) != count || has_constant(c->chain) ||
+                                    has_other_places(c, count));
   for (int64_t i = 0; i < count; i++) {
     double values[MOST_VALUES];
+    values[VALUE_ZERO] = 0;
     values[VALUE_ONE] = 1;
     for (int k = 0; k < kernel->n_arrays; k++)
       if (!kernel->arrays[k].written) values[k] = c->in[k][element_of(kernel, c->chain, k, i, count)];

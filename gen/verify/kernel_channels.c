@@ -128,7 +128,7 @@ static bool batch_norm_slopes(struct kernel_case *c, int variant) {
 /* Where along the axis the numbers of dy begin in dx: found by those of the first run. */
 static int64_t start_of(const struct kernel_case *c, int64_t most, int64_t block, int64_t inner) {
   const int to = kernel_array_of(c->kernel, "dx"), from = kernel_array_of(c->kernel, "dy");
-  const float *dx = c->first->after[to], *dy = c->first->before[from];
+  const float *dx = c->rounds->after[to], *dy = c->rounds->before[from];
   for (int64_t start = 0; start <= most; start++)
     if (memcmp(dx + start * inner, dy, (size_t)block * sizeof *dy) == 0) return start;
   return 0;

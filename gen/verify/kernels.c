@@ -208,7 +208,7 @@ struct kernel_finding kernel_compare(struct arena *arena, const struct kernel *k
                                      const struct kernel_round *rounds, int n_rounds,
                                      const struct known_numbers *known) {
   char stem[128];
-  struct kernel_case c = {.kernel = kernel, .known = known, .first = rounds};
+  struct kernel_case c = {.kernel = kernel, .known = known, .rounds = rounds, .n_rounds = n_rounds};
   struct kernel_finding nearest = {.comparison = COMPARED_UNKNOWN, .formula = "there is no formula of that name"};
   c.n_dims = kernel_stem(kernel->name, stem, c.dims);
   kernel_formula *formula = kernel_formula_of(stem);

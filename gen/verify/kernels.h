@@ -86,8 +86,9 @@ struct kernel_case {
   bool fits;      /* the shapes fit the variant: the formula says so */
   int64_t stride; /* every so many elements have been computed; 1: all */
   int64_t terms;  /* of a sum */
-  const struct kernel_round *first; /* the first run: what a chain is found by */
-  struct chain *chain;              /* the one that was found; freed by the caller */
+  const struct kernel_round *rounds; /* all runs: what a chain is found by */
+  int n_rounds;
+  struct chain *chain; /* the one that was found; freed by the caller */
   char formula[240];
 };
 

@@ -1,5 +1,6 @@
 #include "gen/verify/tape.h"
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -268,8 +269,13 @@ tensor unary(tensor x, const struct unary *rule, double a, double b) {
   y->rule = rule;
   y->numbers[0] = a;
   y->numbers[1] = b;
-#pragma omp parallel for schedule(static) if (x->count > MANY)
-  for (int64_t i = 0; i < x->count; i++) y->values[i] = rule->value(x->values[i], a, b);
+  bool beyond = false;
+#pragma omp parallel for schedule(static) reduction(|| : beyond) if (x->count > MANY)
+  for (int64_t i = 0; i < x->count; i++) {
+    const double value = y->values[i] = rule->value(x->values[i], a, b);
+    beyond = beyond || (fabs(value) > (double)FLT_MAX && isfinite(value));
+  }
+  if (beyond) tape_refuse("the model computes numbers that float32 does not hold");
   return tape_end(y, rule->slope != NULL ? unary_backward : NULL, 1, x, NULL, NULL);
 }
 
