@@ -56,14 +56,12 @@ static struct value *as_it_is(struct builder *builder, const struct node *node) 
 
 /* ---- The float64 reference of rounding ---- */
 
-static double most_of(const struct node *node) {
-  return node_int(node, "e5m2") != 0 ? 57344 : 448;
+static double most_number(bool e5m2) {
+  return e5m2 ? 57344 : 448;
 }
 
-/* The nearest number of the format, ties to even. */
-static double rounded(const struct node *node, double x) {
-  const bool e5m2 = node_int(node, "e5m2") != 0;
-  const double most = most_of(node), size = fabs(x);
+double op_round_fp8(double x, bool e5m2) {
+  const double most = most_number(e5m2), size = fabs(x);
   if (isnan(x)) return x;
   if (size >= most) return copysign(most, x);
   int exponent = 0;
@@ -81,13 +79,13 @@ static double largest_of(const struct value *x, const double *elements) {
 
 static void round_all(const struct node *node, const double *x, double scale, double *const *outputs) {
   for (int64_t i = 0; i < shape_count(node->inputs[X]->shape); i++)
-    outputs[Q][i] = rounded(node, (float)(x[i] * scale));
+    outputs[Q][i] = op_round_fp8((float)(x[i] * scale), node_int(node, "e5m2") != 0);
   outputs[INVERSE][0] = 1 / scale;
 }
 
 static void reference_quantize(const struct node *node, const double *const *inputs, double *const *outputs) {
   const double largest = largest_of(node->inputs[X], inputs[X]);
-  round_all(node, inputs[X], (float)(most_of(node) / fmax(largest, 1e-12)), outputs);
+  round_all(node, inputs[X], (float)(most_number(node_int(node, "e5m2") != 0) / fmax(largest, 1e-12)), outputs);
 }
 
 static void reference_delayed(const struct node *node, const double *const *inputs, double *const *outputs) {

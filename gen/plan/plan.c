@@ -86,6 +86,7 @@ static bool pass_cast(struct context *context) {
   if (!parameters_in_fp32(context->program, context->diags, &in_fp32)) return false;
   rules.in_fp32 = in_fp32;
   context->program->bits16 = cast(context->program->graph, &rules);
+  drop_idle_casts(context->program);
   return true;
 }
 

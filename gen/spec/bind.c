@@ -180,6 +180,7 @@ static void bind_precision(struct arena *arena, struct job *job) {
   job->precision.fp8.on = job->precision.mixed == PRECISION_FP8;
   if (job->precision.fp8.on) job->precision.mixed = PRECISION_BF16;
   job->precision.autocast = job->precision.mixed != PRECISION_NO && (autocast == NULL || autocast->integer != 0);
+  job->precision.fp8.skip = names_of(arena, job, "precision.fp8.skip_modules", &job->precision.fp8.n_skip);
   job->precision.keep_in_fp32 = names_of(arena, job, "precision.keep_in_fp32", &job->precision.n_keep_in_fp32);
   job->precision.grad_scaler.enabled = enabled != NULL ? enabled->integer != 0 : job->precision.mixed == PRECISION_FP16;
 }

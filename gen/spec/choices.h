@@ -111,6 +111,10 @@ enum mixed_precision { PRECISION_NO, PRECISION_BF16, PRECISION_FP16, PRECISION_F
 
 /* Whose recipe training in 8 bits follows: torchao's or Transformer Engine's. */
 enum fp8_backend { FP8_AO, FP8_TE };
+/* Over which numbers a scale of torchao's is. */
+enum fp8_recipe { FP8_TENSORWISE, FP8_ROWWISE, FP8_ROWWISE_WITH_GW_HP, FP8_MXFP8 };
+/* How a block's scale is rounded. */
+enum fp8_mx_scale { MX_SCALE_FLOOR, MX_SCALE_RCEIL };
 /* The format of gradients: E4M3, as of all else, or E5M2. */
 enum fp8_format { FP8_HYBRID, FP8_E4M3 };
 /* What of a history a scale is for. */

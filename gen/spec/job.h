@@ -181,6 +181,11 @@ struct job {
     struct {
       bool on; /* mixed_precision: fp8; `mixed` is the type of all else then */
       enum fp8_backend backend;
+      enum fp8_recipe recipe;
+      enum fp8_mx_scale mx_scale;
+      bool skip_first_and_last; /* of linear layers */
+      struct named *skip;       /* modules */
+      int n_skip;
       enum fp8_format format;
       enum amax_compute_algo amax_compute_algo;
       int amax_history_len; /* numbers */

@@ -110,6 +110,7 @@ static const struct key ints[] = {
 
 static const struct key flags[] = {
     FLAG(model.lora.use_rslora),
+    FLAG(precision.fp8.skip_first_and_last),
     FLAG(model.lora.merge),
     FLAG(model.quantize.load_in_4bit),
     FLAG(model.quantize.load_in_8bit),
@@ -168,6 +169,8 @@ static const struct enumeration enumerations[] = {
     {{"model.quantize.bnb_4bit_compute_dtype", offsetof(struct job, model.quantize.compute)}, {"fp32", "bf16", "fp16"}},
     {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16", "fp8"}},
     {CHOICE(precision.fp8.backend), {"ao", "te"}},
+    {CHOICE(precision.fp8.recipe), {"tensorwise", "rowwise", "rowwise_with_gw_hp", "mxfp8"}},
+    {{"precision.fp8.scale_calculation_mode", offsetof(struct job, precision.fp8.mx_scale)}, {"floor", "rceil"}},
     {{"precision.fp8.fp8_format", offsetof(struct job, precision.fp8.format)}, {"HYBRID", "E4M3"}},
     {CHOICE(precision.fp8.amax_compute_algo), {"most_recent", "max"}},
     {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},

@@ -24,7 +24,7 @@ SUMS = 1 << 22  # floats in which kernels keep partial sums, as gen/program/targ
 WITHOUT = {"matmul", "convolution", "convolution_data", "convolution_weights", "dropout", "random_uniform", "random_normal",
            "random_int", "linear_cross_entropy", "linear_cross_entropy_backward", "linear_cross_entropy_forward_backward",
            "biased_attention", "biased_attention_backward",  # written out as other operations
-           "quantized_matmul", "int8_matmul", "llm_int8_matmul", "fp8_quantize", "fp8_quantize_delayed"}  # of processors alone
+           "quantized_matmul", "int8_matmul", "llm_int8_matmul", "fp8_quantize", "fp8_quantize_delayed", "fp8_round"}  # of processors alone
 # Extents that those of a processor do not come to.
 WINDOWS = [dict(b=2, h=2, t=300, d=8, window=70, documents=4), dict(t=200, d=5, window=199), dict(t=200, d=5, window=200)]
 LARGE = {

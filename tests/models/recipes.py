@@ -1,5 +1,8 @@
-"""Recipes of training in 8 bits as their documentation has them, over PyTorch's own types of 8 bits: torchao's tensorwise
-scaling and Transformer Engine's DelayedScaling. A layer's products are in float32, of the rounded numbers."""
+"""Recipes of training in 8 bits: as their documentation has them, over PyTorch's own types of 8 bits, torchao's tensorwise scaling
+and Transformer Engine's DelayedScaling; and torchao's own layers, emulated, for rows and blocks. Products are in float32, of
+the rounded numbers."""
+
+import dataclasses
 
 import torch
 
@@ -51,6 +54,38 @@ class Delayed:
             self.scales[role] = (torch.tensor(most * 2.0**-self.margin) / amax).clamp(max=torch.finfo(torch.float32).max)
 
 
+class Grouped:
+    """torchao's own layer: of a recipe of rows, or of MX blocks with scales by this mode."""
+
+    def __init__(self, name, mode="floor"):
+        self.name, self.mode = name, mode
+
+    def layer(self, linear):
+        if self.name == "mxfp8":
+            return Blocks(linear, self.mode)
+        from torchao.float8 import Float8LinearConfig
+        from torchao.float8.float8_linear import Float8Linear
+
+        return Float8Linear.from_float(linear, dataclasses.replace(Float8LinearConfig.from_recipe_name(self.name), emulate=True))
+
+
+class Blocks(torch.nn.Module):
+    """In place of torch.nn.Linear: torchao's product of MX numbers of E4M3."""
+
+    def __init__(self, linear, mode):
+        from torchao.prototype.mx_formats.config import ScaleCalculationMode
+
+        super().__init__()
+        self.weight, self.bias, self.mode = linear.weight, linear.bias, ScaleCalculationMode(mode)
+
+    def forward(self, x):
+        from torchao.prototype.moe_training.mxfp8_linear import _to_mxfp8_then_scaled_mm
+        from torchao.quantization.quantize_.common.kernel_preference import KernelPreference
+
+        y = _to_mxfp8_then_scaled_mm(x, self.weight, KernelPreference.EMULATED, self.mode)
+        return y if self.bias is None else y + self.bias
+
+
 class Product(torch.autograd.Function):
     """x W^T in the type `dtype`, by a layer's recipe."""
 
@@ -84,16 +119,16 @@ class Linear(torch.nn.Module):
         return y if self.bias is None else y + self.bias.to(y.dtype)
 
 
-def convert(model, make, keep_ends, **how):
-    """Puts Linear in place of all linear layers of multiples of 16, but of the first and the last where keep_ends (Accelerate's
-    filter_linear_layers). Returns the recipes by the layers' names; make() gives each its own."""
+def convert(model, make, keep_ends, multiple=16, **how):
+    """Puts Linear, or the recipe's own layer, in place of all linear layers of multiples of 16, but of the first and the last where
+    keep_ends (Accelerate's filter_linear_layers). Returns the recipes by the layers' names; make() gives each its own."""
     layers = [(name, module) for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)]
     ends = {layers[0][0], layers[-1][0]} if keep_ends else set()
     recipes = {}
     for name, module in layers:
-        if name in ends or any(extent % 16 for extent in module.weight.shape):
+        if name in ends or any(extent % multiple for extent in module.weight.shape):
             continue
-        recipes[name] = make()
+        recipe = recipes[name] = make()
         parent, _, child = name.rpartition(".")
-        setattr(model.get_submodule(parent), child, Linear(module, recipes[name], **how))
+        setattr(model.get_submodule(parent), child, recipe.layer(module) if hasattr(recipe, "layer") else Linear(module, recipe, **how))
     return recipes

@@ -1,4 +1,4 @@
-"""precision.mixed_precision: fp8 against the recipes in PyTorch (recipes.py), of a GPT and of a Llama with float32 outside of the
+"""precision.mixed_precision: fp8 against the recipes in PyTorch and torchao (recipes.py), of a GPT and of a Llama with float32 outside of the
 products. A rounding that falls the other way, by the order of a sum, changes what all layers after it round, and grows from step to
 step. So each step is compared from the weights, scales and histories that the trainer had before it, and where no rounding has
 turned in its forward its loss is the recipe's to 1e-5. In addition evaluations, and a stopped run's bits. With DRAWS
@@ -7,6 +7,7 @@ above 1 all recipes and models, over 50 steps."""
 
 import functools
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -14,9 +15,9 @@ import unittest
 import numpy as np
 import torch
 import torch.nn.functional as F
-from peer import DRAWS, GENERATOR, MODELS, QUICK, Order, Text, Trainer
+from peer import DRAWS, GENERATOR, MODELS, QUICK, SEED, Order, Text, Trainer
 from order import EVAL, splits
-from recipes import Delayed, Tensorwise, convert
+from recipes import Delayed, Grouped, Tensorwise, convert
 from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -28,6 +29,10 @@ STEPS, LR, LENGTH = 50 if DRAWS > 1 else 10, 0.1, 16
 WITHIN = 10  # steps of two ranks with two micro-batches that are of the first epoch
 TE = {"backend": "te", "amax_history_len": 4}
 RECIPES = {"ao": ({}, Tensorwise), "te": (TE, lambda: Delayed(4)),
+           "rowwise": ({"recipe": "rowwise"}, lambda: Grouped("rowwise")),
+           "rowwise_with_gw_hp": ({"recipe": "rowwise_with_gw_hp"}, lambda: Grouped("rowwise_with_gw_hp")),
+           "mxfp8": ({"recipe": "mxfp8"}, lambda: Grouped("mxfp8")),
+           "mxfp8 rceil": ({"recipe": "mxfp8", "scale_calculation_mode": "rceil"}, lambda: Grouped("mxfp8", "rceil")),
            "te max": ({**TE, "amax_compute_algo": "max", "margin": 1, "fp8_format": "E4M3"}, lambda: Delayed(4, "max", 1, False))}
 
 
@@ -85,19 +90,21 @@ class Gpt(torch.nn.Module):
 
 
 class Fp8(Text):
+    BATCH = 4  # of LENGTH positions: whole blocks of rows
+
     def gpt(self):
         config = {"n_layer": 3, "n_head": 2, "n_embd": 32, "vocab_size": 256, "block_size": LENGTH, "bias": False}
         return "nanogpt.c", Gpt(3, 2, 32, 256, LENGTH), config
 
     def llama(self):
         config = {"num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16,
-                  "hidden_size": 32, "intermediate_size": 48, "vocab_size": 256, "rms_norm_eps": 1e-5}
+                  "hidden_size": 32, "intermediate_size": 64, "vocab_size": 256, "rms_norm_eps": 1e-5}
         theirs = LlamaForCausalLM(LlamaConfig(**config, rope_parameters={"rope_theta": 10000.0, "rope_type": "default"},
                                               initializer_range=0.1, pad_token_id=None, max_position_embeddings=LENGTH, tie_word_embeddings=False))
         return "llama.c", theirs, config
 
-    def start(self, made, fp8, autocast=False, ranks=1, **groups):
-        """A built trainer that starts from theirs, and saves after each step."""
+    def start(self, made, fp8, autocast=False, ranks=1, build=True, **groups):
+        """A trainer, built where it is to be, that starts from theirs, and saves after each step."""
         source, self.theirs, config = made
         data, self.batches = self.text(LENGTH)
         trainer = (Trainer if ranks == 1 else functools.partial(Ranks, ranks))({
@@ -111,7 +118,8 @@ class Fp8(Text):
         (trainer.folder / "corpus.txt").write_bytes(data["files"]["corpus.txt"])
         (trainer.folder / "scales.c").write_text(SCALES)
         save_file({name: p.detach().clone() for name, p in self.theirs.named_parameters()}, trainer.folder / "start.safetensors")
-        trainer.build()
+        if build:
+            trainer.build()
         return trainer
 
     def loss(self, tokens, targets):
@@ -152,8 +160,10 @@ class Fp8(Text):
         trainer = self.start(made, fp8)
         metrics = trainer.run()
         self.tied = made[0] == "nanogpt.c"
-        self.recipes = convert(self.theirs.train(), make, keep_ends=not te, always=not te)
-        self.assertEqual(len(self.recipes), 3 * (4 if self.tied else 7) + (1 if te else -1))
+        blocks = fp8.get("recipe") == "mxfp8"
+        self.recipes = convert(self.theirs.train(), make, keep_ends=not te, multiple=32 if blocks else 16, always=not te)
+        each = 4 if self.tied else 5 if blocks else 7  # of a layer; keys and values of one head have 16 columns
+        self.assertEqual(len(self.recipes), 3 * each + (1 if te else -1))
         apart, moved = [], []
         for step, row in enumerate(metrics):
             loss = self.loss(*self.batches(step))
@@ -224,7 +234,10 @@ class Fp8(Text):
 
     def test_recipes(self):
         models = (self.gpt, self.llama)
-        for name, model in [(name, model) for name in RECIPES for model in models] if DRAWS > 1 else zip(("te max", "ao"), models):
+        drawn = SEED % 2
+        some = [("te max", self.gpt), ("ao", self.llama), (("rowwise", "rowwise_with_gw_hp")[drawn], self.llama),
+                (("mxfp8", "mxfp8 rceil")[drawn], self.gpt)]
+        for name, model in [(name, model) for name in RECIPES for model in models] if DRAWS > 1 else some:
             with self.subTest(recipe=name, model=model.__name__):
                 self.compare(name, model())
 
@@ -235,7 +248,8 @@ class Fp8(Text):
         groups = {"hooks": {"source": "scales.c", "on_end": "on_end"}} if te else {}
         trainer = self.start(self.llama(), fp8, ranks=2, parallelism=parallelism, accumulation={"num_steps": micro_batches}, **groups)
         metrics = trainer.run()
-        self.recipes = convert(self.theirs.train(), make, keep_ends=not te, always=not te)
+        multiple = 32 if fp8.get("recipe") == "mxfp8" else 16
+        self.recipes = convert(self.theirs.train(), make, keep_ends=not te, multiple=multiple, always=not te)
         apart, moved = [], []
         for step, row in enumerate(metrics[:WITHIN]):
             batches = [[self.batches(2 * (micro_batches * step + i) + rank) for rank in range(2)] for i in range(micro_batches)]
@@ -265,10 +279,24 @@ class Fp8(Text):
         of all ranks, so that ranks are one process with the whole batch."""
         cases = [("ao", 1, False, {"dp_replicate": 2}), ("te", 2, True, {"dp_shard": 2, "zero_stage": 1})]
         if DRAWS > 1:
-            cases += [("te max", 1, True, {"dp_replicate": 2}), *(("ao", 2, False, {"dp_shard": 2, "zero_stage": i}) for i in (1, 2, 3))]
+            cases += [("te max", 1, True, {"dp_replicate": 2}), ("rowwise", 1, False, {"dp_shard": 2, "zero_stage": 3}), ("mxfp8", 2, False, {"dp_replicate": 2}), *(("ao", 2, False, {"dp_shard": 2, "zero_stage": i}) for i in (1, 2, 3))]
         for name, micro_batches, whole, parallelism in cases:
             with self.subTest(recipe=name, parallelism=parallelism):
                 self.check_ranks(name, micro_batches, whole, **parallelism)
+
+    def layers_of(self, **fp8):
+        """The layers in 8 bits of a program."""
+        trainer = self.start(self.gpt(), {"backend": "te", **fp8}, build=False)
+        return set(re.findall(r'PARAMETER\("(.*?)\.fp8_scale_weight"', trainer.generate()))
+
+    def test_names(self):
+        every = self.layers_of()
+        self.assertEqual(len(every), 5)
+        self.assertEqual({name.replace("%d", "0") for name in every - self.layers_of(skip_modules=["mlp.c_fc"])}, {"transformer.h.0.mlp.c_fc"})
+        self.assertEqual({name.replace("%d", "0") for name in every - self.layers_of(skip_first_and_last=True)} - {"transformer.h.0.attn.c_attn"}, {"transformer.wte"})
+        said = self.start(self.gpt(), {"backend": "te", "skip_modules": ["mlp.c_gate"]}, build=False).command("job.yaml", "-o", "t.c", status=2)
+        self.assertIn("'mlp.c_gate' names no linear layer", said)
+        self.assertIn("linear layers are such as transformer.h.0.attn.c_attn", said)
 
     def test_with_bf16(self):
         for name in ("ao", "te") if DRAWS > 1 else ("te",):

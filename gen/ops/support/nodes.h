@@ -14,6 +14,7 @@ extern const struct op_kind op_quantized_matmul, op_int8_matmul;
 
 /* The kinds of tensors rounded to 8 bits and of products of these: their inputs and attributes are in their file. */
 extern const struct op_kind op_fp8_quantize, op_fp8_quantize_delayed, op_fp8_matmul, op_fp8_matmul_delayed;
+extern const struct op_kind op_fp8_group_matmul;
 
 /* The kind of a matmul with these epilogues, as bits; NULL where there is none. After a and b its inputs are the bias
  * and the saved values, after y its outputs are saved values and sums, as far as it has them. Of relu a bit an element
@@ -125,6 +126,32 @@ struct node *op_fp8_quantize_with(struct builder *builder, struct value *x, stru
  * the product, by the buffers grad_scale and grad_history, or NULL for both. */
 struct value *op_fp8_product(struct builder *builder, struct value *const factors[4], struct value *grad_scale,
                              struct value *grad_history, struct op_fp8 how);
+
+/* The nearest number of E4M3, or of E5M2, ties to even; saturated. */
+double op_round_fp8(double x, bool e5m2);
+
+/* How a group of numbers that share a scale in 8 bits has it, of their largest size (gen/ops/fp8_groups.c). */
+enum op_fp8_scaling {
+  FP8_SCALE_ROW,    /* the largest power of two that keeps it within E4M3 as a factor */
+  FP8_SCALE_FLOOR,  /* its own largest power of two over that of E4M3; e8m0 */
+  FP8_SCALE_CEILING /* the least power of two that keeps it within E4M3 as a divisor; e8m0 */
+};
+
+/* How a product rounds its factors by groups. */
+struct op_fp8_groups {
+  bool bf16;                 /* the rounded numbers are bfloat16, else float32 */
+  bool wide_weight_gradient; /* the gradient of b is of factors that are not rounded, and that of a of b with one scale
+                              */
+  int64_t block;             /* numbers of a group; 0: a row's */
+  enum op_fp8_scaling scaling;
+};
+
+/* a b, [..., M, K] by [K, N], both rounded along K; the gradients round theirs along what they add up over. */
+struct value *op_fp8_group_matmul_with(struct builder *builder, struct value *a, struct value *b,
+                                       struct op_fp8_groups how);
+
+/* The matmul of both rounded that such a node stands for. */
+struct value *op_fp8_group_product(struct builder *builder, const struct node *node);
 
 /* What the function `name` of accel/model.h makes of n tensors; NULL when one of them is. */
 struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n);

@@ -26,8 +26,10 @@ struct rounding {
   struct program *program;
   struct builder *builder;
   const struct job *job;
+  struct diagnostics *diags;
   struct name_list layers, unfit; /* the weights of products, in their order; those that no layer of 8 bits has */
   const char *twice;              /* one of several products; NULL: none */
+  bool *used;                     /* of precision.fp8.skip_modules */
   /* The tensor that was rounded last, which several layers may read, with no history. */
   const struct value *read;
   const struct node *rounded;
@@ -39,9 +41,15 @@ static bool has_name(const struct name_list *list, const char *name) {
   return false;
 }
 
-/* cuBLASLt and torch._scaled_mm need multiples of 16. */
-static bool fits(struct shape shape) {
-  return shape.dim[0] % 16 == 0 && shape.dim[1] % 16 == 0;
+enum { BLOCK = 32 }; /* of an MX format */
+
+/* What extents are multiples of: cuBLASLt and torch._scaled_mm need 16. */
+static int least_extent(const struct job *job) {
+  return job->precision.fp8.recipe == FP8_MXFP8 ? BLOCK : 16;
+}
+
+static bool fits(const struct job *job, struct shape shape) {
+  return shape.dim[0] % least_extent(job) == 0 && shape.dim[1] % least_extent(job) == 0;
 }
 
 static void collect(struct weight_visitor *visitor, const struct region *region, const struct node *after,
@@ -53,33 +61,62 @@ static void collect(struct weight_visitor *visitor, const struct region *region,
   const struct parameter *p = &region->parameters.items[index];
   const char *name = weight_path(arena, prefixes[p->scope], p->path);
   if (is_adapter(name) || p->buffer || without_ending(arena, name, ".weight") == NULL) return;
-  if (!fits(p->shape) && !has_name(&rounding->unfit, name)) ARENA_PUSH(arena, rounding->unfit, name);
+  if (!fits(rounding->job, p->shape) && !has_name(&rounding->unfit, name)) ARENA_PUSH(arena, rounding->unfit, name);
   if (!has_name(&rounding->layers, name))
     ARENA_PUSH(arena, rounding->layers, name);
   else if (rounding->twice == NULL)
     rounding->twice = name;
 }
 
-/* Accelerate's filters: of torchao all layers but the first and the last, of Transformer Engine all. */
-static bool is_rounded(const struct rounding *rounding, const char *name) {
+/* Whether the job leaves the layer out by its name, or by its place, as Accelerate's filter for torchao does. */
+static bool is_skipped(const struct rounding *rounding, const char *name) {
   const struct name_list *layers = &rounding->layers;
-  if (!has_name(layers, name) || has_name(&rounding->unfit, name)) return false;
-  if (rounding->job->precision.fp8.backend == FP8_TE) return true;
-  return strcmp(name, layers->items[0]) != 0 && strcmp(name, layers->items[layers->count - 1]) != 0;
+  const struct job *job = rounding->job;
+  const char *module = without_ending(rounding->program->arena, name, ".weight");
+  bool skipped = job->precision.fp8.skip_first_and_last &&
+                 (strcmp(name, layers->items[0]) == 0 || strcmp(name, layers->items[layers->count - 1]) == 0);
+  for (int i = 0; i < job->precision.fp8.n_skip; i++)
+    if (names_module(job->precision.fp8.skip[i].name, module)) skipped = rounding->used[i] = true;
+  return skipped;
+}
+
+static bool is_rounded(const struct rounding *rounding, const char *name) {
+  return has_name(&rounding->layers, name) && !has_name(&rounding->unfit, name) && !is_skipped(rounding, name);
+}
+
+static bool check_names(const struct rounding *rounding, struct diagnostics *diags) {
+  const struct job *job = rounding->job;
+  for (int i = 0; i < job->precision.fp8.n_skip; i++) {
+    const struct named *skip = &job->precision.fp8.skip[i];
+    if (rounding->used[i]) continue;
+    diag_error(diags, skip->where, "'%s' names no linear layer", skip->name);
+    if (rounding->layers.count > 0)
+      diag_help(diags, "linear layers are such as %s",
+                without_ending(rounding->program->arena, rounding->layers.items[0], ".weight"));
+  }
+  return diags->errors == 0;
 }
 
 static bool choose(struct rounding *rounding, struct diagnostics *diags) {
   const struct job *job = rounding->job;
   struct weight_visitor visitor = {
       .program = rounding->program, .diags = diags, .ok = true, .visit = collect, .context = rounding};
+  rounding->used = arena_alloc(rounding->program->arena, (size_t)job->precision.fp8.n_skip + 1);
+  for (int i = 0; i < job->precision.fp8.n_skip; i++)
+    name_pattern_check(job->precision.fp8.skip[i].name, job->precision.fp8.skip[i].where, diags);
+  if (diags->errors > 0) return false;
   weight_visit_from(&visitor, rounding->program->graph->entry);
   bool any = false;
   for (int i = 0; i < rounding->layers.count; i++) any |= is_rounded(rounding, rounding->layers.items[i]);
+  if (!check_names(rounding, diags)) return false;
   const bool te = job->precision.fp8.backend == FP8_TE;
   if (!any) {
     diag_error(diags, job_where(job, "precision.mixed_precision"), "no linear layer of the model is left for fp8");
-    diag_help(diags, "a layer has a weight whose extents are multiples of 16%s; or use mixed_precision: bf16",
-              te ? "" : ", and is not the first or the last one (precision.fp8.backend: te has these, too)");
+    diag_help(diags, "a layer has a weight whose extents are multiples of %d%s; or use mixed_precision: bf16",
+              least_extent(job),
+              job->precision.fp8.skip_first_and_last
+                  ? ", and is not the first or the last one (precision.fp8.skip_first_and_last: false has these, too)"
+                  : "");
   } else if (te && rounding->twice != NULL) {
     any = false;
     diag_error(diags, job_where(job, "precision.fp8.backend"),
@@ -134,32 +171,61 @@ static const struct node *quantize_input(struct rounding *rounding, const struct
   return rounding->rounded = made;
 }
 
-/* Puts the product in 8 bits after the matmul, which has no use then. */
-static struct value *extend(void *context, const struct node *node, const char *marks) {
-  struct rounding *rounding = context;
+/* The product whose scales are powers of two, of rows or of blocks. */
+static struct value *multiply_groups(struct rounding *rounding, const struct node *node) {
+  const struct job *job = rounding->job;
+  const bool blocks = job->precision.fp8.recipe == FP8_MXFP8, bf16 = job->precision.autocast;
+  const bool floor = job->precision.fp8.mx_scale == MX_SCALE_FLOOR;
+  const struct op_fp8_groups how = {.bf16 = bf16,
+                                    .block = blocks ? BLOCK : 0,
+                                    .scaling = !blocks ? FP8_SCALE_ROW
+                                               : floor ? FP8_SCALE_FLOOR
+                                                       : FP8_SCALE_CEILING,
+                                    .wide_weight_gradient = job->precision.fp8.recipe == FP8_ROWWISE_WITH_GW_HP};
+  struct value *x = builder_cast(rounding->builder, node->inputs[0], bf16 ? DTYPE_BFLOAT16 : DTYPE_FLOAT32);
+  const int64_t rows = shape_count(x->shape) / x->shape.dim[x->shape.rank - 1];
+  if (blocks && rows % BLOCK != 0) {
+    diag_error(rounding->diags, job_where(job, "precision.fp8.recipe"),
+               "mxfp8 rounds blocks of %d rows, and a layer has %lld here", BLOCK, (long long)rows);
+    diag_note(rounding->diags, node->where, "in this product");
+    diag_help(rounding->diags, "let data.batch_size times the positions be a multiple of %d, or use recipe: rowwise",
+              BLOCK);
+  }
+  return op_fp8_group_matmul_with(rounding->builder, x, node->inputs[1], how);
+}
+
+static struct value *multiply_tensors(struct rounding *rounding, const struct node *node,
+                                      const struct parameter *weight) {
   struct builder *builder = rounding->builder;
   const struct job *job = rounding->job;
-  const int index = matmul_weight(node);
-  if (index < 0 || marks[index] != '8') return NULL;
-  const struct parameter weight = node->region->parameters.items[index];
-  builder_enter(builder, node->region);
-  builder_at(builder, node->where);
-  const struct node *x = quantize_input(rounding, &weight, node->inputs[0]);
-  const struct node *w = quantize(rounding, &weight, WEIGHT, weight.value);
+  const struct node *x = quantize_input(rounding, weight, node->inputs[0]);
+  const struct node *w = quantize(rounding, weight, WEIGHT, weight->value);
   const bool by_rows = node->inputs[1]->kind == VALUE_PARAMETER;
   struct value *right = by_rows ? w->outputs[0] : op_matrix_transpose(builder, w->outputs[0]);
   struct value *const factors[] = {x->outputs[0], right, x->outputs[1], w->outputs[1]};
   struct value *buffers[2] = {NULL};
-  if (job->precision.fp8.backend == FP8_TE) add_buffers(rounding, &weight, GRAD_OUTPUT, buffers);
-  struct value *y = op_fp8_product(builder, factors, buffers[0], buffers[1],
-                                   rounded_as(job, job->precision.fp8.format == FP8_HYBRID));
-  builder_leave(builder);
+  if (job->precision.fp8.backend == FP8_TE) add_buffers(rounding, weight, GRAD_OUTPUT, buffers);
+  return op_fp8_product(builder, factors, buffers[0], buffers[1],
+                        rounded_as(job, job->precision.fp8.format == FP8_HYBRID));
+}
+
+/* Puts the product in 8 bits after the matmul, which has no use then. */
+static struct value *extend(void *context, const struct node *node, const char *marks) {
+  struct rounding *rounding = context;
+  const int index = matmul_weight(node);
+  if (index < 0 || marks[index] != '8') return NULL;
+  const struct parameter weight = node->region->parameters.items[index];
+  builder_enter(rounding->builder, node->region);
+  builder_at(rounding->builder, node->where);
+  struct value *y = rounding->job->precision.fp8.recipe == FP8_TENSORWISE ? multiply_tensors(rounding, node, &weight)
+                                                                          : multiply_groups(rounding, node);
+  builder_leave(rounding->builder);
   return y;
 }
 
 bool round_to_fp8(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct job *job = program->job;
-  struct rounding rounding = {.program = program, .builder = builder, .job = job};
+  struct rounding rounding = {.program = program, .builder = builder, .job = job, .diags = diags};
   if (!job->precision.fp8.on) return true;
   if (program->kind == PROGRAM_GENERATE) {
     diag_error(diags, job_where(job, "precision.mixed_precision"),
@@ -175,7 +241,7 @@ bool round_to_fp8(struct program *program, struct builder *builder, struct diagn
 /* ---- Products, once there are gradients ---- */
 
 static bool is_product(const struct node *node) {
-  return node->kind == &op_fp8_matmul || node->kind == &op_fp8_matmul_delayed;
+  return node->kind == &op_fp8_matmul || node->kind == &op_fp8_matmul_delayed || node->kind == &op_fp8_group_matmul;
 }
 
 /* Nodes that were put at the end of a region take the place of one there; the last of them makes its value. */
@@ -192,20 +258,22 @@ static void take_place(struct graph *graph, struct region *region, int index, in
   region_remove(region, node);
 }
 
-static void write_product(struct builder *builder, struct region *region, int index) {
-  const struct node *node = region->nodes.items[index];
-  const int before = region->nodes.count;
-  builder_at(builder, node->where);
+static void multiply_scaled(struct builder *builder, const struct node *node) {
   struct value *scale = op_mul(builder, node->inputs[2], node->inputs[3]);
   struct value *product = op_matmul(builder, node->inputs[0], node->inputs[1]);
   product->dtype = DTYPE_FLOAT32;
   builder_cast(builder, op_mul(builder, product, scale), node->outputs[0]->dtype);
-  take_place(builder_graph(builder), region, index, before);
 }
 
-/* A cast to the type that a value has by now. */
-static bool is_idle_cast(const struct node *node) {
-  return node->kind->types.converts && node->inputs[0]->dtype == node->outputs[0]->dtype;
+static void write_product(struct builder *builder, struct region *region, int index) {
+  const struct node *node = region->nodes.items[index];
+  const int before = region->nodes.count;
+  builder_at(builder, node->where);
+  if (node->kind == &op_fp8_group_matmul)
+    op_fp8_group_product(builder, node);
+  else
+    multiply_scaled(builder, node);
+  take_place(builder_graph(builder), region, index, before);
 }
 
 void write_fp8_products(struct program *program, struct builder *builder) {
@@ -214,17 +282,25 @@ void write_fp8_products(struct program *program, struct builder *builder) {
   for (int r = 0; r < graph->n_regions; r++) {
     struct region *region = graph->regions[r];
     builder_enter(builder, region);
+    for (int i = region->nodes.count - 1; i >= 0; i--)
+      if (region->nodes.items[i]->call == NULL && is_product(region->nodes.items[i])) write_product(builder, region, i);
+    builder_leave(builder);
+  }
+  drop_idle_casts(program);
+}
+
+void drop_idle_casts(struct program *program) {
+  struct graph *graph = program->graph;
+  if (!program->job->precision.fp8.on) return;
+  for (int r = 0; r < graph->n_regions; r++) {
+    struct region *region = graph->regions[r];
     for (int i = region->nodes.count - 1; i >= 0; i--) {
       struct node *node = region->nodes.items[i];
-      if (node->call != NULL) continue;
-      if (is_product(node)) {
-        write_product(builder, region, i);
-      } else if (is_idle_cast(node)) {
-        region_replace(region, node->outputs[0], node->inputs[0]);
-        region_remove(region, node);
-      }
+      if (node->call != NULL || !node->kind->types.converts) continue;
+      if (node->inputs[0]->dtype != node->outputs[0]->dtype) continue;
+      region_replace(region, node->outputs[0], node->inputs[0]);
+      region_remove(region, node);
     }
-    builder_leave(builder);
     name_values(graph->arena, region);
   }
 }

@@ -323,6 +323,30 @@ def build_fp8_quantize(kind, name, rng, shape=(1,), e5m2=0, size=1.0, length=1):
     return Case(Kernel(kind, outputs, operands, name, e5m2=e5m2), inputs, truth)
 
 
+def power_of(scaling, largest):
+    """The power of two that numbers of a group are to be multiplied with: torchao's of a row, the MX specification's, cuBLAS's."""
+    if scaling == 0:
+        return -int(np.floor(np.log2(np.float64(np.float32(448 / max(np.float64(largest), 1e-12))))))
+    if largest == 0:
+        return -127
+    power = np.floor(np.log2(np.float64(largest))) - 8 if scaling == 1 else np.ceil(np.log2(np.float64(np.float32(largest) / np.float32(448))))
+    return int(np.clip(power, -127, 127))
+
+
+def build_fp8_round(name, rng, shape=(1,), group=1, scaling=0, size=1.0):
+    """Rounded by ml_dtypes, with scales that its e8m0 has."""
+    x = normal(rng, *shape) * np.float32(size)
+    x.reshape(-1, group)[rng.random(x.size // group) < 0.1] = 0
+    truth = []
+    for numbers in x.reshape(-1, group):
+        scale = 2.0 ** power_of(scaling, np.abs(numbers).max())
+        assert np.float64(np.float32(scale).astype(ml_dtypes.float8_e8m0fnu)) == scale
+        codes = np.clip(np.float64(numbers) / scale, -448, 448).astype(np.float32).astype(ml_dtypes.float8_e4m3fn)
+        truth.append(codes.astype(np.float64) * scale)
+    return Case(Kernel("fp8_round", [Operand("y", shape)], [Operand("x", shape)], name, group=group, scaling=scaling),
+                {"x": x}, {"y": np.concatenate(truth).reshape(shape)})
+
+
 def words_of(count, site, stream):
     """Words of a kernel's stream."""
     blocks = np.arange((count + 3) // 4, dtype=np.uint64)
@@ -350,6 +374,7 @@ BUILDERS = {
     "int8_matmul": build_int8_matmul,
     "llm_int8_matmul": build_llm_int8_matmul,
     **{kind: functools.partial(build_fp8_quantize, kind) for kind in ("fp8_quantize", "fp8_quantize_delayed")},
+    "fp8_round": build_fp8_round,
     "grouped_matmul_weight": build_grouped_matmul_weight,
     "flip": build_flip,
     "roll": build_roll,
@@ -386,6 +411,8 @@ FIXED = {
     "llm_int8_matmul": [dict(rows=r, out=o, columns=c, threshold=t) for r, o, c in [(1, 1, 1), (1, 130, 321), (3, 7, 9), (70, 300, 129)]
                         for t in (0.0, 2.5)] + [dict(rows=r, out=9, columns=1100, largest=True) for r in (1, 5)] + [dict(rows=9, out=20, columns=40, threshold=2.5, valid=4)],
     "fp8_quantize": ROUNDED,
+    "fp8_round": [dict(), dict(shape=(5, 48), group=48), dict(shape=(33, 64), group=32, scaling=1, size=1e-6), dict(shape=(3, 7, 32), group=32, scaling=2, size=300.0),
+                  dict(shape=(4, 32), group=128), dict(shape=(2, 32), group=32, scaling=1, size=1e-38)],
     "fp8_quantize_delayed": [dict(how, length=1 + 3 * i) for i, how in enumerate(ROUNDED)],
     "grouped_matmul": GROUPED + [dict(how, straight=1) for how in GROUPED],
     "grouped_matmul_weight": GROUPED + [dict(how, accumulate=which) for how in GROUPED for which in ("all", "some")],
@@ -459,6 +486,11 @@ def fuzzed_fp8(rng):
     return dict(shape=(size(rng), size(rng)), e5m2=int(rng.integers(2)), size=float(10 ** rng.uniform(-9, 6)))
 
 
+def fuzzed_fp8_groups(rng):
+    group = size(rng)
+    return dict(shape=(size(rng), int(rng.integers(1, 4)) * group), group=group, scaling=int(rng.integers(3)), size=float(10 ** rng.uniform(-37, 6)))
+
+
 FUZZED = {
     "group_starts": fuzzed_groups,
     "group_order": lambda rng: dict(fuzzed_groups(rng), rows=int(rng.integers(2))),
@@ -467,6 +499,7 @@ FUZZED = {
     "int8_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), straight=int(rng.integers(2)), accumulate=bool(rng.integers(2))),
     "llm_int8_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), threshold=float(rng.choice([0, 2.5, 6]))),
     "fp8_quantize": fuzzed_fp8,
+    "fp8_round": fuzzed_fp8_groups,
     "fp8_quantize_delayed": lambda rng: dict(fuzzed_fp8(rng), length=size(rng)),
     "grouped_matmul": lambda rng: dict(fuzzed_grouped(rng), straight=int(rng.integers(2))),
     "grouped_matmul_weight": lambda rng: dict(fuzzed_grouped(rng), accumulate=("", "all", "some")[rng.integers(3)]),

@@ -13,7 +13,7 @@ ELSEWHERE = {
     **dict.fromkeys(("cast_bfloat16", "cast_float16"), "ops/kernels/test_support.py"),
     **dict.fromkeys(("sync_batch_norm", "sync_batch_norm_backward"), "reference/test_sync_batch_norm.py"),
     "step_tensor": "optimizer/test_lomo.py",
-    **dict.fromkeys(("fp8_matmul", "fp8_matmul_delayed"), "models/test_fp8.py"),
+    **dict.fromkeys(("fp8_matmul", "fp8_matmul_delayed", "fp8_group_matmul"), "models/test_fp8.py"),
     **dict.fromkeys(("all_reduce", "own_index", "own_extent", "embedding_part", "embedding_part_backward", "cross_entropy_part",
                      "cross_entropy_part_backward", "cross_entropy_combined", "cross_entropy_combined_backward", "linear_cross_entropy_part",
                      "linear_cross_entropy_part_backward"), "parallel/test_tensor.py"),

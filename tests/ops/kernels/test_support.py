@@ -108,6 +108,18 @@ void round_fp8(size_t count, const float *x, float *e4m3, float *e5m2) {
 #pragma omp simd
   for (size_t i = 0; i < count; i++) e5m2[i] = accel_round_e5m2(x[i]);
 }
+void powers(size_t count, const float *largest, int32_t *row, int32_t *floored, int32_t *ceiling);
+void powers(size_t count, const float *largest, int32_t *row, int32_t *floored, int32_t *ceiling) {
+  for (size_t i = 0; i < count; i++) {
+    row[i] = accel_row_power(largest[i]);
+    floored[i] = accel_floor_power(largest[i]);
+    ceiling[i] = accel_ceiling_power(largest[i]);
+  }
+}
+void powers_of_two(float *all);
+void powers_of_two(float *all) {
+  for (int power = -127; power <= 127; power++) all[power + 127] = accel_power_of_two(power);
+}
 float next_scale(float scale, float *history, size_t length, int of_all, float most);
 float next_scale(float scale, float *history, size_t length, int of_all, float most) {
   return accel_fp8_next_scale(scale, history, length, of_all != 0, most);
@@ -162,6 +174,30 @@ def check_scales(compiler, flags):
     return otherwise
 
 
+def check_powers(compiler, flags):
+    """How many scales of a million sizes of any bits are not those that e8m0 has of the definitions in float64: the factor 448 / size
+    rounded down, size / 2^8 rounded down, size / 448 in float32 rounded up."""
+    library = ctypes.CDLL(str(kit.compile_text(kit.HEADERS + kit.support("fp8") + FP8, compiler, flags)))
+    all_powers = np.empty(255, np.float32)
+    library.powers_of_two(ctypes.c_void_p(all_powers.ctypes.data))
+    otherwise = int((all_powers.astype(ml_dtypes.float8_e8m0fnu).view(np.uint8) != np.arange(255)).sum())
+    otherwise += int((all_powers.astype(np.float64) != 2.0 ** np.arange(-127, 128)).sum())
+    edges = 448 * 2.0 ** np.arange(-150, 119)
+    sizes = np.concatenate([np.abs(np.random.default_rng(1).integers(0, 0x7F800000, 1_000_000, dtype=np.uint32).view(np.float32)), np.zeros(1, np.float32),
+                            *(np.nextafter(np.float32(x), np.float32(to)) for x in (edges, 2.0 ** np.arange(-149, 127)) for to in (0, np.inf)),
+                            np.float32(edges)]).astype(np.float32)
+    made = [np.empty(len(sizes), np.int32) for _ in range(3)]
+    library.powers(ctypes.c_size_t(len(sizes)), *(ctypes.c_void_p(a.ctypes.data) for a in (sizes, *made)))
+    wide = sizes.astype(np.float64)
+    factors = np.float32(448 / np.maximum(wide, 1e-12)).astype(np.float64)
+    with np.errstate(divide="ignore"):
+        ceiling = np.frexp((sizes / np.float32(448)).astype(np.float64))
+        wanted = (1 - np.frexp(factors)[1],
+                  np.where(sizes > 0, np.clip(np.frexp(wide)[1] - 1 - 8, -127, 127), -127),
+                  np.where(ceiling[0] > 0, np.clip(ceiling[1] - (ceiling[0] == 0.5), -127, 127), -127))
+    return otherwise + sum(int((a != b).sum()) for a, b in zip(made, wanted))
+
+
 def main():
     step = 1 if "--all" in sys.argv else 97
     failures = 0
@@ -173,6 +209,9 @@ def main():
             otherwise = check_fp8(compiler, flags)
             failures += otherwise != 0
             print(f"{'not ok' if otherwise else 'ok'} accel_round_e4m3, accel_round_e5m2 {compiler} {how}: {otherwise} rounded otherwise", flush=True)
+            otherwise = check_powers(compiler, flags)
+            failures += otherwise != 0
+            print(f"{'not ok' if otherwise else 'ok'} accel_row_power, accel_floor_power, accel_ceiling_power {compiler} {how}: {otherwise} otherwise", flush=True)
             otherwise = check_scales(compiler, flags)
             failures += otherwise != 0
             print(f"{'not ok' if otherwise else 'ok'} accel_fp8_next_scale {compiler} {how}: {otherwise} scales or histories are otherwise", flush=True)
