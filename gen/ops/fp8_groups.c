@@ -1,6 +1,7 @@
 /* Products of matrices in 8 bits with a scale for each group of numbers that are added up: a row's, or a block of it
- * (docs/precision.md). A scale is a power of two, so that the rounded number times it is a float, or a bfloat16,
- * exactly: fp8_round gives these, and any product of them is the one that a device divides by the scales afterwards.
+ * (docs/precision.md). A scale is a power of two, so that the rounded number times it is a float, or from 2^-133 on a
+ * bfloat16, exactly: fp8_round gives these, and any product of them is the one that a device divides by the scales
+ * afterwards.
  *
  * Each of the three products of a layer adds up over another dimension, and so rounds its factors on its own: y over
  * columns of x, dx over columns of dy, dW over rows of both (torchao's rowwise recipes; its MXLinear, and the OCP

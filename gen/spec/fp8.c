@@ -8,14 +8,27 @@ static const char untried[] = "no program with both has been measured against th
 static const char conflict[] = "precision.mixed_precision 'fp8'";
 static const char otherwise[] = "precision.mixed_precision: bf16";
 
+static const char parts[] =
+    "a scale is of a whole tensor, and ranks with parts of it would have to compare their sizes";
+static const struct {
+  const char *key, *why; /* it does not go; NULL: it does */
+} axes[] = {
+    {"dp_replicate", NULL},
+    {"dp_shard", NULL},
+    {"zero_stage", NULL},
+    {"tp", parts},
+    {"sp", parts},
+    {"cp", parts},
+    {"ep", "products of experts by groups of rows are not in 8 bits"},
+    {"pp", "stages take micro-batches in an order of their own, which scales would follow"},
+};
+
 static const struct refusal refusals[] = {
     {"devices.kind", "!cpu", "programs for GPUs have no products of 8 bits so far", "devices.kind: cpu"},
     {"precision.keep_in_fp32", NULL, untried, "no precision.keep_in_fp32"},
     {"model.lora", NULL, untried, "no model.lora"},
     {"model.quantize.load_in_4bit", "true", "a weight of 4-bit codes is not rounded again", "no model.quantize"},
     {"model.quantize.load_in_8bit", "true", "a weight of 8-bit codes is not rounded again", "no model.quantize"},
-    {"memory.activation_checkpointing", "!none", "layers that run again would meet another scale",
-     "memory.activation_checkpointing: none"},
     {"data.eval_batch_size", NULL, untried, "no data.eval_batch_size"},
     {"data.join_uneven_inputs", "true", "a rank without samples would give sizes of none",
      "data.join_uneven_inputs: false"},
@@ -48,25 +61,29 @@ static int64_t zero_stage(const struct spec_node *job) {
   return stage != NULL && stage->kind == SPEC_INT ? stage->integer : 0;
 }
 
+/* Why a key of parallelism does not go; NULL: it does. */
+static const char *why_not(const char *key) {
+  for (size_t i = 0; i < COUNT(axes); i++)
+    if (strcmp(axes[i].key, key) == 0) return axes[i].why;
+  return untried;
+}
+
 /* Ranks that each have all of a tensor's rows, or all of a weight: scales are of what a rank has (torchao in PyTorch's
  * DDP and FSDP2), or of the tensors of all ranks (Transformer Engine). */
 static void check_ranks(const struct spec_node *job, const struct spec_node *cause, struct diagnostics *diags) {
-  static const char *const divided[] = {"dp_replicate", "dp_shard", "zero_stage"};
   const struct spec_node *nodes = spec_find(job, "devices.nodes"), *stage = spec_find(job, "parallelism.zero_stage");
-  const struct spec_node *axes = spec_find(job, "parallelism"), *backend = spec_find(job, "precision.fp8.backend");
+  const struct spec_node *mesh = spec_find(job, "parallelism"), *backend = spec_find(job, "precision.fp8.backend");
   if (nodes->integer != 1) refuse(nodes, "devices.nodes", untried, "devices.nodes: 1", cause, diags);
   if (zero_stage(job) >= 2 && backend != NULL && spec_is(backend, "te"))
     refuse(stage, "parallelism.zero_stage", "scales are not trained, so no update would gather their shards",
            "parallelism.zero_stage: 1", cause, diags);
-  if (axes != NULL && axes->kind != SPEC_MAP)
-    refuse(axes, "parallelism", untried, "parallelism.dp_replicate", cause, diags);
-  for (int i = 0; axes != NULL && axes->kind == SPEC_MAP && i < axes->count; i++) {
-    const struct spec_entry *entry = &axes->entries[i];
-    bool goes = false;
-    for (size_t k = 0; k < COUNT(divided); k++) goes |= strcmp(entry->key, divided[k]) == 0;
-    if (!goes && is_given(entry->value))
-      refuse(entry->value, entry->key, untried, "parallelism.dp_replicate, dp_shard and zero_stage alone", cause,
-             diags);
+  if (mesh != NULL && mesh->kind != SPEC_MAP)
+    refuse(mesh, "parallelism", untried, "parallelism.dp_replicate", cause, diags);
+  for (int i = 0; mesh != NULL && mesh->kind == SPEC_MAP && i < mesh->count; i++) {
+    const struct spec_entry *entry = &mesh->entries[i];
+    const char *why = why_not(entry->key);
+    if (why != NULL && is_given(entry->value))
+      refuse(entry->value, entry->key, why, "parallelism.dp_replicate, dp_shard and zero_stage alone", cause, diags);
   }
 }
 

@@ -284,6 +284,20 @@ class Fp8(Text):
             with self.subTest(recipe=name, parallelism=parallelism):
                 self.check_ranks(name, micro_batches, whole, **parallelism)
 
+    def test_checkpointing(self):
+        """Layers that run again for their backward are rounded by the scales of the first time, and give the same bits."""
+        drawn = SEED % 3
+        for name in RECIPES if DRAWS > 1 else ("te", ("ao", "rowwise", "mxfp8")[drawn]):
+            with self.subTest(recipe=name):
+                made, weights = self.gpt(), []
+                for how in ("none", "all"):
+                    trainer = self.start(made, RECIPES[name][0], memory={"activation_checkpointing": how})
+                    trainer.run()
+                    weights.append(load_file(trainer.folder / "run/model.safetensors"))
+                self.assertEqual(weights[0].keys(), weights[1].keys())
+                for key, tensor in weights[0].items():
+                    self.assertTrue(torch.equal(tensor, weights[1][key]), key)
+
     def layers_of(self, **fp8):
         """The layers in 8 bits of a program."""
         trainer = self.start(self.gpt(), {"backend": "te", **fp8}, build=False)

@@ -106,8 +106,7 @@ def fp8_holds(job):
         return False
     if job.get("data", {}).get("join_uneven_inputs", False):
         return False
-    allowed = {"devices.kind": "cpu", "devices.nodes": 1, "memory.activation_checkpointing": "none",
-               "checkpoint.dtype": "fp32"}
+    allowed = {"devices.kind": "cpu", "devices.nodes": 1, "checkpoint.dtype": "fp32"}
     without = (("data", "eval_batch_size"), ("training", "ema"), ("checkpoint", "folder_of"))
     if any(key in job.get(group, {}) for group, key in without):
         return False

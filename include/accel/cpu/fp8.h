@@ -47,6 +47,7 @@ static inline float accel_largest_of_group(const float *x, size_t count) {
 }
 
 #ifdef ACCEL_CPU_BF16_H
+/* The same of numbers of bfloat16. */
 static inline float accel_largest_of_group_bf16(const accel_bf16 *x, size_t count) {
   uint32_t highest = 0;
 #pragma omp simd reduction(max : highest)
@@ -89,6 +90,7 @@ static inline int accel_exponent(float x) {
   memcpy(&bits, &x, sizeof bits);
   return (int)(bits >> 23 & 0xffu) - 127;
 }
+/* The nearest power of two that e8m0 has. */
 static inline int accel_within_e8m0(int power) {
   return power < -127 ? -127 : power > 127 ? 127 : power;
 }
