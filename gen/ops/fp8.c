@@ -14,7 +14,7 @@
 
 enum { X, SCALE, HISTORY }; /* inputs of fp8_quantize */
 enum { Q, INVERSE, NEXT_HISTORY };
-enum { A, B, A_INVERSE, B_INVERSE, GRAD_SCALE, GRAD_HISTORY }; /* of fp8_matmul */
+enum { A, B, A_INVERSE, B_INVERSE, GRAD_SCALE, GRAD_HISTORY, WIDE_A }; /* of fp8_matmul; WIDE_A: a before rounding */
 
 static const struct shape one_number = {.rank = 1, .dim = {1}};
 
@@ -153,11 +153,12 @@ static struct value *as_matrix(struct builder *builder, struct value *x) {
 }
 
 struct value *op_fp8_product(struct builder *builder, struct value *const factors[4], struct value *grad_scale,
-                             struct value *grad_history, struct op_fp8 how) {
-  struct value *inputs[] = {factors[A], factors[B], factors[A_INVERSE], factors[B_INVERSE], grad_scale, grad_history};
+                             struct value *grad_history, struct value *wide_a, struct op_fp8 how) {
+  struct value *inputs[] = {factors[A],   factors[B], factors[A_INVERSE], factors[B_INVERSE], grad_scale,
+                            grad_history, wide_a};
   const struct attributes attributes = attributes_of(how);
   if (grad_scale == NULL) return builder_op(builder, "fp8_matmul", inputs, GRAD_SCALE, attributes.items, 2);
-  return builder_op(builder, "fp8_matmul_delayed", inputs, 6, attributes.items, 2);
+  return builder_op(builder, "fp8_matmul_delayed", inputs, wide_a != NULL ? 7 : 6, attributes.items, 2);
 }
 
 /* The gradient of y rounded, as the forward's factors were. */
@@ -172,7 +173,7 @@ static const struct node *quantize_gradient(struct builder *builder, const struc
 static struct value *product(struct builder *builder, const struct node *of, struct value *a, struct value *b,
                              struct value *a_inverse, struct value *b_inverse) {
   struct value *const factors[] = {a, b, a_inverse, b_inverse};
-  return op_fp8_product(builder, factors, NULL, NULL, (struct op_fp8){.bf16 = node_int(of, "bf16") != 0});
+  return op_fp8_product(builder, factors, NULL, NULL, NULL, (struct op_fp8){.bf16 = node_int(of, "bf16") != 0});
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
@@ -182,7 +183,10 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   struct value *q = rounded_dy->outputs[Q], *inverse = rounded_dy->outputs[INVERSE];
   if (builder_wants_gradient(builder, a))
     dx[A] = product(builder, node, q, op_matrix_transpose(builder, b), inverse, node->inputs[B_INVERSE]);
-  if (builder_wants_gradient(builder, b))
+  if (builder_wants_gradient(builder, b) && node->n_inputs > WIDE_A)
+    dx[B] = op_matmul(builder, op_matrix_transpose(builder, as_matrix(builder, node->inputs[WIDE_A])),
+                      as_matrix(builder, dy[0]));
+  else if (builder_wants_gradient(builder, b))
     dx[B] = product(builder, node, op_matrix_transpose(builder, as_matrix(builder, a)), as_matrix(builder, q),
                     node->inputs[A_INVERSE], inverse);
 }
@@ -221,7 +225,7 @@ const struct op_kind op_fp8_matmul = {
 const struct op_kind op_fp8_matmul_delayed = {
     .name = "fp8_matmul_delayed",
     .class = OP_KERNEL,
-    .input_names = {"a", "b", "a_inverse", "b_inverse", "grad_scale", "grad_history"},
+    .input_names = {"a", "b", "a_inverse", "b_inverse", "grad_scale", "grad_history", "wide_a"},
     .output_names = {"y"},
     .infer = infer_matmul,
     .gradient = gradient,

@@ -115,6 +115,8 @@ enum fp8_backend { FP8_AO, FP8_TE };
 enum fp8_recipe { FP8_TENSORWISE, FP8_ROWWISE, FP8_ROWWISE_WITH_GW_HP, FP8_MXFP8 };
 /* How a block's scale is rounded. */
 enum fp8_mx_scale { MX_SCALE_FLOOR, MX_SCALE_RCEIL };
+/* Which product of a layer is without 8 bits. */
+enum fp8_override { OVERRIDE_NONE, OVERRIDE_WGRAD };
 /* The format of gradients: E4M3, as of all else, or E5M2. */
 enum fp8_format { FP8_HYBRID, FP8_E4M3 };
 /* What of a history a scale is for. */

@@ -183,6 +183,7 @@ struct job {
       enum fp8_backend backend;
       enum fp8_recipe recipe;
       enum fp8_mx_scale mx_scale;
+      enum fp8_override override;
       bool skip_first_and_last; /* of linear layers */
       struct named *skip;       /* modules */
       int n_skip;

@@ -170,6 +170,7 @@ static const struct enumeration enumerations[] = {
     {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16", "fp8"}},
     {CHOICE(precision.fp8.backend), {"ao", "te"}},
     {CHOICE(precision.fp8.recipe), {"tensorwise", "rowwise", "rowwise_with_gw_hp", "mxfp8"}},
+    {{"precision.fp8.override_linear_precision", offsetof(struct job, precision.fp8.override)}, {"none", "wgrad"}},
     {{"precision.fp8.scale_calculation_mode", offsetof(struct job, precision.fp8.mx_scale)}, {"floor", "rceil"}},
     {{"precision.fp8.fp8_format", offsetof(struct job, precision.fp8.format)}, {"HYBRID", "E4M3"}},
     {CHOICE(precision.fp8.amax_compute_algo), {"most_recent", "max"}},

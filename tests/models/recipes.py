@@ -30,8 +30,8 @@ class Tensorwise:
 class Delayed:
     """Of one layer: scales are of the sizes of the batches before (Transformer Engine, DelayedScaling)."""
 
-    def __init__(self, length=1024, algorithm="most_recent", margin=0, hybrid=True):
-        self.length, self.algorithm, self.margin, self.hybrid = length, algorithm, margin, hybrid
+    def __init__(self, length=1024, algorithm="most_recent", margin=0, hybrid=True, wide_wgrad=False):
+        self.length, self.algorithm, self.margin, self.hybrid, self.wide_wgrad = length, algorithm, margin, hybrid, wide_wgrad
         self.frozen = False  # whether scales and histories stay as they are
         self.scales = {role: torch.tensor(1.0) for role in ("input", "weight", "grad_output")}
         self.histories = {role: torch.zeros(length) for role in self.scales}
@@ -93,15 +93,16 @@ class Product(torch.autograd.Function):
     def forward(ctx, x, weight, recipe, dtype):
         x = x.to(dtype)
         (qx, ix), (qw, iw) = recipe.round("input", x), recipe.round("weight", weight)
-        ctx.save_for_backward(qx, ix, qw, iw)
+        ctx.save_for_backward(qx, ix, qw, iw, x)
         ctx.recipe = recipe
         return (qx @ qw.T * (ix * iw)).to(dtype)
 
     @staticmethod
     def backward(ctx, dy):
-        qx, ix, qw, iw = ctx.saved_tensors
+        qx, ix, qw, iw, x = ctx.saved_tensors
         qy, iy = ctx.recipe.round("grad_output", dy)
-        dw = qy.flatten(0, -2).T @ qx.flatten(0, -2) * (iy * ix)
+        wide = getattr(ctx.recipe, "wide_wgrad", False)
+        dw = dy.flatten(0, -2).T @ x.flatten(0, -2) if wide else qy.flatten(0, -2).T @ qx.flatten(0, -2) * (iy * ix)
         return (qy @ qw * (iy * iw)).to(dy.dtype), dw.to(dy.dtype), None, None
 
 

@@ -33,6 +33,7 @@ RECIPES = {"ao": ({}, Tensorwise), "te": (TE, lambda: Delayed(4)),
            "rowwise_with_gw_hp": ({"recipe": "rowwise_with_gw_hp"}, lambda: Grouped("rowwise_with_gw_hp")),
            "mxfp8": ({"recipe": "mxfp8"}, lambda: Grouped("mxfp8")),
            "mxfp8 rceil": ({"recipe": "mxfp8", "scale_calculation_mode": "rceil"}, lambda: Grouped("mxfp8", "rceil")),
+           "te wgrad": ({**TE, "override_linear_precision": "wgrad"}, lambda: Delayed(4, wide_wgrad=True)),
            "te max": ({**TE, "amax_compute_algo": "max", "margin": 1, "fp8_format": "E4M3"}, lambda: Delayed(4, "max", 1, False))}
 
 
@@ -149,8 +150,9 @@ class Fp8(Text):
             far = (parameter.detach() - LR * parameter.grad - state[name]).norm().item() - 6e-8 * state[name].norm().item()
             worst = max(worst, far / max(LR * parameter.grad.norm().item(), 1e-20))  # of what is all too small for E4M3 at first
         for recipe, role, scale, history in self.states(state):
-            torch.testing.assert_close(scale, recipe.scales[role], rtol=5e-2, atol=0)
-            torch.testing.assert_close(history, recipe.histories[role], rtol=5e-2, atol=1e-9)
+            far = 0.5 if role == "grad_output" else 5e-2  # small gradients by a scale of 1 are a few numbers of E5M2, or none
+            torch.testing.assert_close(scale, recipe.scales[role], rtol=far, atol=0)
+            torch.testing.assert_close(history, recipe.histories[role], rtol=far, atol=1e-9)
         self.adopt(state)
         return worst
 
@@ -193,8 +195,8 @@ class Fp8(Text):
         with torch.no_grad():  # batch by batch, as scales of the tensor at hand are
             batches = rows.split(self.BATCH)
             wanted = sum(self.loss(batch[:, :-1], batch[:, 1:]).item() * len(batch) for batch in batches) / len(rows)
-        self.assertLess(abs(loss / wanted - 1), 1e-5, "an evaluation")
-        self.assertLess(abs(metrics[-1]["eval_loss"] / wanted - 1), 1e-5, "the trainer's own")
+        self.assertLess(abs(loss / wanted - 1), 1e-4, "an evaluation")  # in which some rounding may turn
+        self.assertLess(abs(metrics[-1]["eval_loss"] / wanted - 1), 1e-4, "the trainer's own")
 
     def check_resumed(self, trainer):
         whole = load_file(trainer.folder / "run/model.safetensors")
@@ -234,9 +236,8 @@ class Fp8(Text):
 
     def test_recipes(self):
         models = (self.gpt, self.llama)
-        drawn = SEED % 2
-        some = [("te max", self.gpt), ("ao", self.llama), (("rowwise", "rowwise_with_gw_hp")[drawn], self.llama),
-                (("mxfp8", "mxfp8 rceil")[drawn], self.gpt)]
+        some = [(("te max", "te wgrad")[SEED % 2], self.gpt), ("ao", self.llama),
+                (("rowwise", "mxfp8", "rowwise_with_gw_hp", "mxfp8 rceil")[SEED % 4], models[SEED // 4 % 2])]
         for name, model in [(name, model) for name in RECIPES for model in models] if DRAWS > 1 else some:
             with self.subTest(recipe=name, model=model.__name__):
                 self.compare(name, model())
@@ -286,8 +287,7 @@ class Fp8(Text):
 
     def test_checkpointing(self):
         """Layers that run again for their backward are rounded by the scales of the first time, and give the same bits."""
-        drawn = SEED % 3
-        for name in RECIPES if DRAWS > 1 else ("te", ("ao", "rowwise", "mxfp8")[drawn]):
+        for name in RECIPES if DRAWS > 1 else (("te", "ao", "te", "mxfp8")[SEED % 4],):
             with self.subTest(recipe=name):
                 made, weights = self.gpt(), []
                 for how in ("none", "all"):

@@ -123,9 +123,10 @@ struct node *op_fp8_quantize_with(struct builder *builder, struct value *x, stru
                                   struct op_fp8 how);
 
 /* a b a_inverse b_inverse, [..., M, K] by [K, N], of rounded tensors and 1 / their scales. `how` rounds the gradient of
- * the product, by the buffers grad_scale and grad_history, or NULL for both. */
+ * the product, by the buffers grad_scale and grad_history, or NULL for both. wide_a: a before it was rounded, of which
+ * the gradient of b then is, with the gradient of the product as it is; NULL: of both rounded. */
 struct value *op_fp8_product(struct builder *builder, struct value *const factors[4], struct value *grad_scale,
-                             struct value *grad_history, struct op_fp8 how);
+                             struct value *grad_history, struct value *wide_a, struct op_fp8 how);
 
 /* The nearest number of E4M3, or of E5M2, ties to even; saturated. */
 double op_round_fp8(double x, bool e5m2);

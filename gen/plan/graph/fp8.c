@@ -205,7 +205,8 @@ static struct value *multiply_tensors(struct rounding *rounding, const struct no
   struct value *const factors[] = {x->outputs[0], right, x->outputs[1], w->outputs[1]};
   struct value *buffers[2] = {NULL};
   if (job->precision.fp8.backend == FP8_TE) add_buffers(rounding, weight, GRAD_OUTPUT, buffers);
-  return op_fp8_product(builder, factors, buffers[0], buffers[1],
+  struct value *wide = job->precision.fp8.override == OVERRIDE_WGRAD ? x->inputs[0] : NULL;
+  return op_fp8_product(builder, factors, buffers[0], buffers[1], wide,
                         rounded_as(job, job->precision.fp8.format == FP8_HYBRID));
 }
 
