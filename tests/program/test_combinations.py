@@ -31,7 +31,8 @@ class Combinations(unittest.TestCase):
 
     def test_numbers(self):
         count = sum(1 for _ in combinations.all_pairs(self.found))
-        self.assertIn(f"\n{count:,} pairs of {len(self.found)} keys were tried; ", self.page, "make the page again: combinations.py --accept")
+        line = f"{count:,} pairs of {len(self.found)} keys were tried"
+        self.assertTrue(f"\n{line}; " in self.page, f"docs/combinations.md does not say '{line}': make the page again by combinations.py --accept")
 
     def test_messages(self):
         rows = list(combinations.rows_of(self.page))
