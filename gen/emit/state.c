@@ -138,7 +138,6 @@ struct jinja_value disk_value(const struct program *program) {
   set_int(arena, value, "first_state", disk->first_state);
   set_int(arena, value, "bucket", disk->bucket);
   set_int(arena, value, "buckets", disk->buckets);
-  set_int(arena, value, "elements", disk->elements);
   set_int(arena, value, "rest", disk->elements - (disk->buckets - 1) * disk->bucket);
   set_int(arena, value, "bytes", disk->buckets * disk->bucket * dtype_size(DTYPE_FLOAT32));
   set_int(arena, value, "slots", DISK_SLOTS);

@@ -27,8 +27,7 @@ struct jinja_value shape_value(struct arena *arena, struct shape shape);
 const char *element_type(enum dtype dtype);
 
 /* The states that are on a disk: {arrays: [{name, state: its number}], first_state, bucket: elements of one, buckets,
- * rest: elements of the last one, elements: of a state, bytes: of a state in the file, slots, folder}; nothing where
- * all are in memory. */
+ * rest: elements of the last one, bytes: of a state in the file, slots, folder}; nothing where all are in memory. */
 struct jinja_value disk_value(const struct program *program);
 
 /* An axis as the runtime's enum has it after ACCEL_; "": no axis. */

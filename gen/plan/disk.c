@@ -38,7 +38,7 @@ static bool is_of_optimizer(const struct state *state) {
   return strcmp(state->file, "optimizer") == 0;
 }
 
-/* The update goes from bucket to bucket, and in each through the flat ranges: their states must be in their order. */
+/* All states have as many elements, in the same positions. */
 static void divide(struct program *program) {
   struct program_disk *disk = &program->disk;
   for (int i = 0; i < program->states.count; i++) {

@@ -1,0 +1,57 @@
+/* How long the transfers of an update take that has its states on a disk, by themselves: offload.py runs it.
+ *
+ * usage: offload_transfers FOLDER STATES BUCKETS BYTES ROUNDS     BYTES of a state in a bucket; prints milliseconds a
+ * round */
+#include "runtime/base/clock.h"
+#include "runtime/files/scratch.h"
+#include "runtime/files/transfers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 2, ALIGNMENT = 4096 };
+
+struct shape {
+  size_t states, buckets, bytes;
+};
+
+static void load(struct transfers *transfers, const struct shape *shape, char *slots, size_t bucket) {
+  for (size_t s = 0; s < shape->states; s++)
+    rt_transfers_read(transfers, (s * shape->buckets + bucket) * shape->bytes,
+                      slots + (bucket % SLOTS * shape->states + s) * shape->bytes, shape->bytes);
+}
+
+static bool run_round(struct transfers *transfers, const struct shape *shape, char *slots, struct problem *problem) {
+  for (size_t b = 0; b < SLOTS && b < shape->buckets; b++) load(transfers, shape, slots, b);
+  for (size_t b = 0; b < shape->buckets; b++) {
+    char *slot = slots + b % SLOTS * shape->states * shape->bytes;
+    if (!rt_transfers_wait(transfers, slot, shape->states * shape->bytes, problem)) return false;
+    for (size_t s = 0; s < shape->states; s++)
+      rt_transfers_write(transfers, (s * shape->buckets + b) * shape->bytes, slot + s * shape->bytes, shape->bytes);
+    if (b + SLOTS < shape->buckets) load(transfers, shape, slots, b + SLOTS);
+  }
+  return rt_transfers_wait(transfers, NULL, 0, problem);
+}
+
+int main(int argc, char **argv) {
+  struct problem problem = {0};
+  struct scratch scratch;
+  if (argc != 6) return 2;
+  const struct shape shape = {strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10), strtoul(argv[4], NULL, 10)};
+  char *slots = aligned_alloc(ALIGNMENT, SLOTS * shape.states * shape.bytes);
+  bool good = slots != NULL && rt_scratch_open(&scratch, argv[1], shape.states * shape.buckets * shape.bytes, &problem);
+  struct transfers *transfers = NULL;
+  if (good) memset(slots, 1, SLOTS * shape.states * shape.bytes);
+  if (good)
+    transfers = rt_transfers_open((struct transfer_files){scratch.file, scratch.direct, argv[1]}, TRANSFERS_AS_IS_BEST,
+                                  &problem);
+  good = transfers != NULL;
+  for (long i = 0; good && i < strtol(argv[5], NULL, 10); i++) {
+    const double began = rt_now();
+    good = run_round(transfers, &shape, slots, &problem);
+    printf("%.3f\n", 1e3 * (rt_now() - began));
+  }
+  if (!good) fprintf(stderr, "error: %s\n", problem.what);
+  return good ? 0 : 1;
+}
