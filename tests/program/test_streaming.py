@@ -4,6 +4,7 @@ bits, in shards, in memory that does not grow with them; and files that change m
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -28,6 +29,14 @@ training: {{steps: 1, eval_iters: 3}}
 devices: {{threads: 1}}
 memory: {{device_map: {places}}}
 """
+
+
+PUBLISHED = {
+    "llama": ({"num_hidden_layers": 5, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "hidden_size": 64, "intermediate_size": 96,
+               "vocab_size": VOCABULARY}, {"model.layers.0": "cpu", "model.layers.*": "disk", "*": "cpu"}),
+    "t5": ({"num_layers": 4, "num_decoder_layers": 4, "num_heads": 2, "d_model": 32, "d_kv": 16, "d_ff": 64, "vocab_size": VOCABULARY},
+           {"encoder.block.0": "cpu", "encoder.block.1": "cpu", "encoder.block.*": "disk", "decoder.block.0": "cpu", "decoder.block.1": "cpu",
+            "decoder.block.*": "disk", "*": "cpu"})}
 
 
 def tensors(layers):
@@ -128,6 +137,39 @@ class Streaming(unittest.TestCase):
             self.audited("generate")
         self.changing(name)
 
+    def test_published(self):
+        """Shards of 16 bits of a Llama of grouped queries, and of a T5 both of whose stacks stream, one of them in a run: the numbers of the
+        program that has all in memory."""
+        model, kind, flags = (("llama", "generate", ("--prompt", "1 2 3 4 5", "--tokens", "20", "--seed", "5")) if is_in_turn(2, 2) else
+                              ("t5", "evaluate", ("--format", "json")))
+        config, disk = PUBLISHED[model]
+        self.publish(model, config)
+        found = []
+        for places in ({"*": "cpu"}, disk):
+            job = self.folder / f"{model}.yaml"
+            job.write_text(json.dumps({
+                "model": {"source": str(MODELS / f"{model}.c"), "config": config, "weights": model},
+                "data": {"train": {"path": "tokens.bin", "format": "nanogpt"}, "batch_size": 1, "sequence_length": LENGTH},
+                "training": {"steps": 1, "eval_iters": 3}, "devices": {"threads": 1}, "memory": {"device_map": places}}))
+            subprocess.run([GENERATOR, "build", job, "-o", self.folder / model / "program", "--program", kind, "-q"], check=True, env=QUICK)
+            found.append(re.sub(rb'"job": "\w+"', b"", self.run_in(f"{model}/program", *flags)[0]))
+        self.assertEqual(*found)
+
+    def publish(self, model, config):
+        """Random weights in bfloat16 under the names of the model, in two files."""
+        folder = self.folder / model
+        folder.mkdir()
+        said = subprocess.check_output([GENERATOR, "model", "check", MODELS / f"{model}.c", "--json", "--config",
+                                        ",".join(f"{key}={value}" for key, value in config.items())])
+        parts = [{}, {}]
+        for i, one in enumerate(json.loads(said)["parameters"]):
+            parts[i % 2][one["name"]] = (0.3 * torch.randn(one["shape"])).bfloat16()
+        names = [f"model-0000{i + 1}-of-00002.safetensors" for i in range(2)]
+        for part, name in zip(parts, names):
+            save_file(part, folder / name)
+        index = {"metadata": {}, "weight_map": {key: name for part, name in zip(parts, names) for key in part}}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
     def changing(self, name):
         """Files that change while text is written."""
         copy = self.folder / "copy.safetensors"
@@ -163,6 +205,8 @@ class Streaming(unittest.TestCase):
         for kind, keys, text in (("train", [], "a trainer has all weights in the memory of its device"),
                                  ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.*": disk, "*": gpu}'], "layers come from a disk on processors alone"),
                                  ("evaluate", ['memory.device_map={"h.1.*": disk, "*": cpu}'], "its layer is"),
+                                 ("evaluate", ["model.quantize={load_in_4bit: true}"], "weights of 4 bits are in memory as a whole"),
+                                 ("evaluate", ["devices.per_node=2", "parallelism.tp=2"], "layers come from a disk to one process alone"),
                                  ("evaluate", ['memory.device_map={"wte": disk, "*": cpu}'], "is of no layer that can come from there"),
                                  ("evaluate", ["memory.device_map=auto", "devices.memory={cpu: 9m, disk: .}"], "more layers stream with memory.reserve")):
             job = self.folder / "refused.yaml"
