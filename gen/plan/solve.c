@@ -289,19 +289,10 @@ static bool divide(struct arena *arena, const struct job *job, const char *key, 
   return false;
 }
 
-static bool has_divisor(const struct job *job, struct diagnostics *diags) {
-  long long samples = job->accumulation.train_batch_size, ranks = job_batch_ranks(job);
-  if (samples % ranks == 0) return true;
-  diag_error(diags, job_where(job, "accumulation.train_batch_size"),
-             "%lld samples of a step do not divide by %lld ranks", samples, ranks);
-  diag_help(diags, "they do as %lld", samples + ranks - samples % ranks);
-  return false;
-}
-
 static bool solve_sizes(struct arena *arena, const struct planner *planner, const struct job *job,
                         struct diagnostics *diags, struct job_override *found, int *count, struct job *solved) {
   struct memory_bytes least = {0};
-  if (!has_divisor(job, diags)) return false;
+  if (!step_divides(job, diags)) return false;
   if (job->data.batch_size == 0 && job->accumulation.num_steps > 0 && job->accumulation.train_batch_size > 0)
     return divide(arena, job, "data.batch_size", job->accumulation.num_steps, &solved->data.batch_size, diags, found,
                   count);

@@ -62,3 +62,12 @@ int64_t batch_in_file(const struct job *job, int64_t of_rank) {
 int64_t step_of_rank(const struct job *job) {
   return job->accumulation.train_batch_size / job_batch_ranks(job);
 }
+
+bool step_divides(const struct job *job, struct diagnostics *diags) {
+  long long samples = job->accumulation.train_batch_size, ranks = job_batch_ranks(job);
+  if (samples % ranks == 0) return true;
+  diag_error(diags, job_where(job, "accumulation.train_batch_size"),
+             "%lld samples of a step do not divide by %lld ranks", samples, ranks);
+  diag_help(diags, "they do as %lld", samples + ranks - samples % ranks);
+  return false;
+}

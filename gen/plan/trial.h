@@ -37,4 +37,7 @@ int64_t batch_in_file(const struct job *job, int64_t of_rank);
 /* The samples of a step of one rank; 0: not given. */
 int64_t step_of_rank(const struct job *job);
 
+/* Whether the samples of a step divide among the ranks; else an error. */
+bool step_divides(const struct job *job, struct diagnostics *diags);
+
 #endif

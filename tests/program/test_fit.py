@@ -111,6 +111,8 @@ class Fit(unittest.TestCase):
         self.assertEqual(machine["memory_of"], "machine")
         self.assertLess(machine["memory_bytes"], int(next(line for line in pathlib.Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal")).split()[1]) * 1024)
         for words, message in ((["--program", "evaluate"], "--fit says what can be trained"), (["--set", "data.batch_size=auto"], "missing key 'devices.memory'"),
+                               (["--set", "accumulation={num_steps: auto, train_batch_size: 5}", "--set", "devices={per_node: 2, memory: 1GiB}"],
+                                "5 samples of a step do not divide by 2 ranks"),
                                (["--set", "devices.kind=cuda"], "no GPU of this machine says how much memory it has")):
             if "cuda" not in words[-1] or not machine_has_gpu():
                 self.assertIn(message, trainer.command("plan", "--fit", "job.yaml", *words, status=2))

@@ -179,7 +179,7 @@ static bool can_fit(const struct compilation *compilation, struct diagnostics *d
                compilation->options->program);
     return false;
   }
-  if (!job->parallelism.automatic) return true;
+  if (!job->parallelism.automatic) return step_divides(job, diags);
   diag_error(diags, job_where(job, "parallelism"), "--fit plans one mesh, and 'parallelism' is auto");
   diag_help(diags, "without --fit the plan finds mesh and batch together; or name the axes here");
   return false;
