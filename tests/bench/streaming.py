@@ -1,0 +1,200 @@
+"""A model whose layers stream from the disk, beside Accelerate's load_checkpoint_and_dispatch with the same layers on "disk": tokens a second
+of generated text and of an evaluation, peak memory, and what part of the reading speed of one thread the generator reaches. Runs of the
+two alternate; a ratio is the median of those of pairs, with its range. Warm: the file is in the page cache. Cold: it is dropped from
+there before each run and, where a text is written, at each token.
+
+usage: streaming.py   RUNS=3, TOKENS=8, LAYERS=12, WIDTH=1024, THREADS=all, DTYPE=float32 or bfloat16"""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+GENERATOR = TREE / "build" / "accel-gen"
+RUNS, TOKENS = int(os.environ.get("RUNS", 3)), int(os.environ.get("TOKENS", 8))
+LAYERS, WIDTH = int(os.environ.get("LAYERS", 12)), int(os.environ.get("WIDTH", 1024))
+THREADS = int(os.environ.get("THREADS", os.cpu_count()))
+DTYPE = os.environ.get("DTYPE", "float32")
+LENGTH, VOCABULARY, BATCH, BATCHES = 128, 1000, 4, 2
+PROMPT = list(range(10, 26))
+
+
+def files(folder):
+    return sorted((folder / "model").glob("*.safetensors"))
+
+
+def drop(folder):
+    for path in files(folder):
+        with open(path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def read(folder):
+    """The bytes of the files, by one thread and through one MiB: a program inherits the peak of the process that starts it."""
+    buffer, size = memoryview(bytearray(1 << 20)), 0
+    for path in files(folder):
+        with open(path, "rb", buffering=0) as file:
+            while count := file.readinto(buffer):
+                size += count
+    return size
+
+
+def prepare(folder, cold):
+    drop(folder) if cold else read(folder)
+
+
+# ---- Accelerate, in a process of its own ----
+
+
+def theirs(folder, what, cold):
+    """Prints seconds for each token after the first, or for each token of an evaluation; and the peak of memory."""
+    import torch
+    from accelerate import init_empty_weights, load_checkpoint_and_dispatch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.set_num_threads(THREADS)
+    with contextlib.redirect_stderr(io.StringIO()), init_empty_weights():
+        model = GPT2LMHeadModel(GPT2Config.from_pretrained(folder / "model"))
+    model.tie_weights()
+    places = {"transformer.wte": "cpu", "transformer.wpe": "cpu", "transformer.ln_f": "cpu", "lm_head": "cpu"}
+    places |= {f"transformer.h.{i}": "disk" if i > 0 else "cpu" for i in range(LAYERS)}
+    model = load_checkpoint_and_dispatch(model, folder / "model", device_map=places, offload_folder=folder / "offload", dtype=torch.float32)
+    model.eval()
+    times = []
+
+    def mark(*_):
+        times.append(time.perf_counter())
+        if cold:
+            drop(folder)
+        return _[1] if _ else None
+
+    with torch.no_grad():
+        if what == "text":
+            ids = torch.tensor([PROMPT])
+            model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False, pad_token_id=0,
+                           logits_processor=[mark])
+            seconds = (times[-1] - times[0]) / (TOKENS - 1)
+        else:
+            ids = torch.randint(VOCABULARY, (BATCH, LENGTH))
+            model(ids, labels=ids)
+            begin = time.perf_counter()
+            for _ in range(BATCHES):
+                model(ids, labels=ids)
+            seconds = (time.perf_counter() - begin) / (BATCHES * BATCH * LENGTH)
+    print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+
+
+def run_theirs(folder, what, cold):
+    prepare(folder, cold)
+    done = subprocess.run([sys.executable, __file__, "--theirs", folder, what, str(int(cold))], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+# ---- Ours ----
+
+
+def build(folder):
+    job = {"model": {"source": str(TREE / "examples" / "models" / "gpt2.c"), "weights": "model",
+                     "config": {"n_layer": LAYERS, "n_head": WIDTH // 64, "n_embd": WIDTH, "vocab_size": VOCABULARY, "block_size": LENGTH}},
+           "data": {"train": {"path": "tokens.bin", "format": "nanogpt"}, "batch_size": BATCH}, "devices": {"threads": THREADS},
+           "training": {"steps": 1, "eval_iters": BATCHES}, "memory": {"device_map": {"h.0": "cpu", "h.*": "disk", "*": "cpu"}}}
+    (folder / "job.yaml").write_text(json.dumps(job))
+    (folder / "tokens.bin").write_bytes(b"\1\0" * (40 * BATCH * LENGTH))
+    subprocess.run([GENERATOR, "build", "job.yaml", "--program", "generate", "-o", "text", "-q"], cwd=folder, check=True)
+    for name, batches in (("few", 1), ("many", 1 + BATCHES)):
+        subprocess.run([GENERATOR, "build", "job.yaml", "--program", "evaluate", "-o", name, "-q", "--set", f"training.eval_iters={batches}"], cwd=folder, check=True)
+    return json.loads(subprocess.check_output([GENERATOR, "plan", "job.yaml", "--program", "generate", "--json"], cwd=folder))["arena_bytes"]["total"]
+
+
+def follow(folder, words, cold):
+    """When each token came, the seconds of the whole, and the peak of memory."""
+    times, begin = [], time.perf_counter()
+    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, bufsize=0)
+    while byte := process.stdout.read(1):
+        if byte == b" ":
+            times.append(time.perf_counter())
+            if cold:
+                drop(folder)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.stdout.close()
+    if status != 0:
+        raise SystemExit(f"{words[0]} failed")
+    return times, time.perf_counter() - begin, usage.ru_maxrss / 1024
+
+
+def run_ours(folder, what, cold):
+    prepare(folder, cold)
+    if what == "text":
+        times, _, peak = follow(folder, ["./text", "--temperature", "0", "--prompt", " ".join(map(str, PROMPT)), "--tokens", str(TOKENS)], cold)
+        times = times[-TOKENS:]
+        return (times[-1] - times[0]) / (TOKENS - 1), peak
+    few, many = (follow(folder, [f"./{name}"], False) for name in ("few", "many"))
+    return (many[1] - few[1]) / (BATCHES * BATCH * LENGTH), many[2]
+
+
+def reading(folder, cold):
+    """Bytes a second of one thread that copies the files of the layers from the page cache, or reads them from the disk."""
+    prepare(folder, cold)
+    begin = time.perf_counter()
+    return read(folder) / (time.perf_counter() - begin)
+
+
+# ---- The table ----
+
+
+def publish(folder):
+    """Prints the bytes of the layers that stream."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    with contextlib.redirect_stderr(io.StringIO()):
+        model = GPT2LMHeadModel(GPT2Config(n_layer=LAYERS, n_head=WIDTH // 64, n_embd=WIDTH, vocab_size=VOCABULARY, n_positions=LENGTH, bos_token_id=0, eos_token_id=0))
+        model.to(getattr(torch, DTYPE)).save_pretrained(folder / "model", max_shard_size="500MB")
+    layer = sum(parameter.numel() for parameter in model.transformer.h[1].parameters()) * model.transformer.wte.weight.element_size()
+    print(layer * (LAYERS - 1))
+
+
+def spread(values, form):
+    return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        streamed = int(subprocess.check_output([sys.executable, __file__, "--publish", folder], stderr=subprocess.DEVNULL).split()[-1])
+        planned = build(folder)
+        print(f"{LAYERS} layers of width {WIDTH} in {DTYPE}, {streamed / 2**20:.0f} MiB of them on the disk, plan {planned / 2**20:.0f} MiB, {THREADS} threads; "
+              f"{os.getloadavg()[0]:.1f} other threads run", flush=True)
+        for what, cold in (("text", False), ("text", True), ("evaluation", False)):
+            ours, other, speeds = [], [], []
+            for _ in range(RUNS):
+                speeds.append(reading(folder, cold))
+                ours.append(run_ours(folder, what, cold))
+                other.append(run_theirs(folder, what, cold))
+            print(f"{what}, {'cold' if cold else 'warm'}: ours {spread([1 / t for t, _ in ours], '.2f')} tokens/s, peak {max(p for _, p in ours):.0f} MiB; "
+                  f"Accelerate {spread([1 / t for t, _ in other], '.2f')}, peak {max(p for _, p in other):.0f} MiB; "
+                  f"times as fast {spread([b[0] / a[0] for a, b in zip(ours, other)], '.2f')}", flush=True)
+            if what == "text":
+                parts = [streamed / t / speed for (t, _), speed in zip(ours, speeds)]
+                print(f"  reads {spread([streamed / t / 1e6 for t, _ in ours], '.0f')} MB/s, of {spread([s / 1e6 for s in speeds], '.0f')} that one thread reads: "
+                      f"{spread([100 * part for part in parts], '.0f')} %", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--publish"]:
+        publish(pathlib.Path(sys.argv[2]))
+    elif sys.argv[1:2] == ["--theirs"]:
+        theirs(pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4] == "1")
+    else:
+        main()
