@@ -18,8 +18,7 @@ static int64_t count_of_weights(const struct known_convolution *v) {
   return v->y_channels * (v->x_channels / v->groups) * v->kernel[0] * v->kernel[1];
 }
 
-/* The product of y's element (b, o, row, column), or its gradient, or 1, with x's that weight (o, c, kh, kw) is for; 0
- * around the image. */
+/* The number of x that weight (o, c) at `tap` meets for y's position `at`; 0 around the image. */
 static double of_x(const struct known_convolution *v, const double *x, int64_t b, int64_t o, int64_t c,
                    const int64_t at[2], const int64_t tap[2]) {
   const int64_t own = v->x_channels / v->groups, channel = o / (v->y_channels / v->groups) * own + c;

@@ -10,6 +10,9 @@
 enum { MARGIN = 8, NOISY = 2 };
 static const double unit = 0x1p-24, largest = 1e30;
 
+/* Of a shape: a name that has more is no shape. */
+static const double most_elements = 1e15;
+
 int kernel_array_of(const struct kernel *kernel, const char *name) {
   for (int i = 0; i < kernel->n_arrays; i++)
     if (strcmp(kernel->arrays[i].name, name) == 0) return i;
@@ -38,10 +41,13 @@ int kernel_stem(const char *name, char stem[128], int64_t dims[8]) {
   char *last = strrchr(stem, '_');
   if (last == NULL || strspn(last + 1, "0123456789x") != strlen(last + 1) || !isdigit((unsigned char)last[1])) return 0;
   int count = 0;
-  for (const char *at = last + 1; *at != '\0' && count < 8; at += strspn(at, "0123456789"), at += *at == 'x')
-    dims[count++] = atoll(at);
+  double product = 1;
+  for (const char *at = last + 1; *at != '\0' && count < 8; at += strspn(at, "0123456789"), at += *at == 'x') {
+    dims[count] = atoll(at);
+    product *= (double)dims[count++];
+  }
   *last = '\0';
-  return count;
+  return product > 0 && product < most_elements ? count : 0;
 }
 
 /* The largest count of an array of floats whose name is one of two; 0: there is none. */

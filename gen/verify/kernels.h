@@ -104,7 +104,7 @@ double kernel_number(const struct kernel_array *array, const void *numbers, int6
 /* The number of the array of a name; -1: there is none. */
 int kernel_array_of(const struct kernel *kernel, const char *name);
 
-/* A name without its shape, and the shape. */
+/* A name without its shape, and the shape: its number of axes, 0 where it has none. */
 int kernel_stem(const char *name, char stem[128], int64_t dims[8]);
 
 /* The formulas of chains of operations on elements; of everything else, NULL where none has the name. */
