@@ -1,6 +1,7 @@
 """Programs for GPUs as nvcc compiles them, to PTX, which the stand-ins' interpreter runs (tests/cuda/standin/ptx)."""
 
 import functools
+import re
 import subprocess
 
 from host import TREE, HostTrainer, compile_all
@@ -15,6 +16,49 @@ def nvcc():
     """The compiler; None: there is none here."""
     found = subprocess.run(["sh", TREE / "tools" / "cuda-toolkit.sh", "--nvcc"], capture_output=True, text=True)
     return found.stdout.strip() or None
+
+
+def members_of(body, structs, before=""):
+    """The arrays in the body of a struct, each by its path: "scratch.forward.a", "saved.block[3].x"."""
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
+    while body.strip():
+        inner = re.match(r"\s*(?:union|struct) \{", body)
+        if inner:  # to its closing brace
+            depth, end = 1, inner.end()
+            while depth > 0:
+                depth += {"{": 1, "}": -1}.get(body[end], 0)
+                end += 1
+            name, rest = re.match(r"\s*(\w*);(.*)", body[end:], re.DOTALL).groups()
+            yield from members_of(body[inner.end():end - 1], structs, f"{before}{name}." if name else before)
+            body = rest
+            continue
+        kind, names, body = re.match(r"\s*(?:alignas\(\w+\) )?((?:struct )?\w+) ([^;]*);(.*)", body, re.DOTALL).groups()
+        for name in names.split(", "):
+            if "*" in name or kind.removeprefix("struct ") not in structs:
+                name = name.replace("*", "")
+                yield before + name.split("[")[0]
+                rows = re.search(r"\[(\d+)\]\[", name)
+                for i in range(int(rows[1])) if rows else []:
+                    yield f"{before}{name.split('[')[0]}[{i}]"
+                continue
+            count = re.search(r"\[(\d+)\]", name)
+            for i in range(int(count[1])) if count else [None]:
+                yield from members_of(structs[kind.removeprefix("struct ")], structs, f"{before}{name.split('[')[0]}{'' if i is None else f'[{i}]'}.")
+
+
+def write_arrays(program):
+    """A file with the offset and the bytes of each array of a program's arena, as the compiler places them."""
+    text = program.with_suffix(".c").read_text()
+    text = text[:text.index("static struct arena *arena;")]
+    structs = dict(re.findall(r"^struct (\w+) \{\n(.*?)^\};", text, re.MULTILINE | re.DOTALL))
+    paths = list(members_of(structs["arena"], structs))
+    lines = [f'  printf("%zu %zu {path}\\n", offsetof(struct arena, {path}), sizeof ((struct arena *)0)->{path});\n' for path in paths]
+    source, made = program.with_name("arrays.c"), program.with_name("arrays")
+    source.write_text(f"{text}#include <stdio.h>\nint main(void) {{\n{''.join(lines)}}}\n")
+    compile_all(["gcc", "-std=c17", "-w", f"-I{TREE / 'include'}", source, "-o", made])
+    listed = program.with_name("arrays.txt")
+    listed.write_text(subprocess.check_output([made], text=True))
+    return listed
 
 
 class PtxTrainer(HostTrainer):
@@ -34,4 +78,8 @@ class PtxTrainer(HostTrainer):
                     [nvcc(), "-std=c++17", "-O3", "-lineinfo", "--compress-mode", "none", f"-gencode=arch=compute_{architecture},code=compute_{architecture}",
                      include, "-c", kernels, "-o", f"{program}.kernels.o"])
         self.link()
+        self.arrays = write_arrays(program)
         return program
+
+    def run(self, *flags, **environment):
+        return super().run(*flags, STANDIN_ARCH=self.architecture[:2], STANDIN_ARRAYS=str(self.arrays), **environment)

@@ -34,6 +34,23 @@ void wrong(const struct warp *warp, const struct instruction *of, int lane, cons
         place_of(of, where, sizeof where), block->index[0], block->index[1], block->index[2], thread);
 }
 
+u32 lanes_known(const struct warp *warp, const struct instruction *of) {
+  const u32 *defined = warp->defined;
+  if (of->keeps == BY_CHOICE) {
+    const u32 chosen = predicate(warp, of->from[2]);
+    return defined[of->from[2].number] &
+           ((chosen & defined[of->from[0].number]) | (~chosen & defined[of->from[1].number]));
+  }
+  if (of->keeps == BY_ALL) {
+    u32 known = ALL_LANES;
+    for (int i = 0; i < of->n_from; i++) known &= defined[of->from[i].number];
+    return known;
+  }
+  const u32 flip = of->keeps == BY_FALSE ? ALL_LANES : 0; /* what decides: false for both, true for one of them */
+  const u32 a = defined[of->from[0].number], b = defined[of->from[1].number];
+  return (a & b) | (a & (predicate(warp, of->from[0]) ^ flip)) | (b & (predicate(warp, of->from[1]) ^ flip));
+}
+
 void check_defined(const struct warp *warp, const struct instruction *of) {
   for (int i = 0; i < of->n_from; i++) {
     const u32 missing = warp->active & ~warp->defined[of->from[i].number];

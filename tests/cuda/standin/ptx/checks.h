@@ -28,7 +28,12 @@ void check_shared(struct warp *warp, const struct instruction *of, const uint64_
 void check_local(struct warp *warp, const struct instruction *of, const uint64_t *addresses, unsigned bytes,
                  bool writes);
 
-/* An operand that has no value in an active lane is a fault. */
+/* The lanes in which a plain operation's result has a value: compilers compute with what has none, and do not use it.
+ */
+uint32_t lanes_known(const struct warp *warp, const struct instruction *of);
+
+/* An operand that has no value in an active lane is a fault: where it is stored, is an address, or decides something.
+ */
 void check_defined(const struct warp *warp, const struct instruction *of);
 
 #endif

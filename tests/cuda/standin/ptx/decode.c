@@ -321,7 +321,16 @@ static const struct form *form_combined(struct decoder *d, struct instruction *i
   return NULL;
 }
 
+/* What an operation's result has a value by. */
+static enum keeps keeps_of(const char *name) {
+  if (strncmp(name, "selp.", 5) == 0) return BY_CHOICE;
+  if (strcmp(name, "and.pred") == 0) return BY_FALSE;
+  return strcmp(name, "or.pred") == 0 ? BY_TRUE : BY_ALL;
+}
+
 static void decode_plain(struct decoder *d, struct instruction *in, const char *operands) {
+  in->is_plain = true;
+  in->keeps = keeps_of(in->name);
   if (strncmp(in->name, "mov.b", 5) == 0 && strchr(operands, '{') != NULL) {
     in->run = run_pack;
     in->bytes = (unsigned char)bytes_of_type(in->name + 3);
@@ -329,7 +338,6 @@ static void decode_plain(struct decoder *d, struct instruction *in, const char *
     return;
   }
   in->form = form_of(in->name);
-  in->is_move = strncmp(in->name, "mov.", 4) == 0;
   if (in->form == NULL) in->form = form_combined(d, in);
   if (in->form == NULL) refuse(d, "no instruction that is known:", in->name);
   in->run = in->form->run;

@@ -109,8 +109,8 @@ static void read_arrays(void) {
   fclose(file);
 }
 
-/* What a pointer points into: the array of the arena with that address at its start or, if none begins there, the
- * largest one around it; else the allocation. */
+/* What a pointer points into: the largest array of the arena that begins there or, if none does, all that are around
+ * it; else the allocation. */
 static struct extent extent_of(uint64_t pointer) {
   const void *address = (const void *)(uintptr_t)pointer;
   const char *from;
@@ -119,12 +119,16 @@ static struct extent extent_of(uint64_t pointer) {
   struct extent found = {(uint64_t)(uintptr_t)from, (uint64_t)(uintptr_t)from + bytes};
   if (n_arrays == 0 || !driver_reserves(address)) return found;
   const uint64_t base = (uint64_t)(uintptr_t)driver_range(), offset = pointer - base;
-  const struct extent *best = NULL;
+  struct extent begins = {offset, 0}, around = {offset, 0};
   for (int i = 0; i < n_arrays; i++) {
-    if (offset < arrays[i].from || offset >= arrays[i].to) continue;
-    if (best == NULL || arrays[i].to - arrays[i].from > best->to - best->from) best = &arrays[i];
+    const struct extent *array = &arrays[i];
+    if (offset < array->from || offset >= array->to) continue;
+    if (array->from == offset && array->to > begins.to) begins.to = array->to;
+    if (array->from < around.from) around.from = array->from;
+    if (array->to > around.to) around.to = array->to;
   }
-  return best == NULL ? found : (struct extent){base + best->from, base + best->to};
+  const struct extent *best = begins.to > 0 ? &begins : &around;
+  return best->to == 0 ? found : (struct extent){base + best->from, base + best->to};
 }
 
 void ptx_launch_run(const void *bytes) {

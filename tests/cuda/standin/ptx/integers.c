@@ -187,21 +187,13 @@ static void run_not_pred(struct warp *warp, const struct instruction *of) {
   keep_predicate(warp, of->to[0], ~predicate(warp, of->from[0]));
 }
 
-/* A value that was never given stays one: compilers move what nobody will look at. */
-static void copy_defined(struct warp *warp, const struct instruction *of) {
-  uint32_t *to = &warp->defined[of->to[0].number];
-  *to = (*to & ~warp->active) | (warp->defined[of->from[0].number] & warp->active);
-}
-
 static void run_mov_pred(struct warp *warp, const struct instruction *of) {
   keep_predicate(warp, of->to[0], predicate(warp, of->from[0]));
-  copy_defined(warp, of);
 }
 
 #define MOVE(bits)                                                                                                     \
   static void run_mov_##bits(struct warp *warp, const struct instruction *of) {                                        \
     keep_##bits(warp, of->to[0], from_of(warp, of, 0));                                                                \
-    copy_defined(warp, of);                                                                                            \
   }                                                                                                                    \
   static void run_selp_##bits(struct warp *warp, const struct instruction *of) {                                       \
     u##bits made[LANES];                                                                                               \

@@ -37,6 +37,10 @@ enum flow {
   TOGETHER /* lanes of a warp, or all warps of a block, wait for each other */
 };
 
+/* Which operands must have a value for the result to have one: all of them; of a choice, the predicate and what it
+ * chooses; of predicates, either both or one that decides. */
+enum keeps { BY_ALL, BY_CHOICE, BY_FALSE, BY_TRUE };
+
 /* What an instruction is, by its name. */
 struct form {
   const char *name; /* "add_rn_f32" of add.rn.f32 */
@@ -60,11 +64,12 @@ struct instruction {
   unsigned char n_to, n_from;
   unsigned char to_bytes[VECTOR],
       from_bytes[OPERANDS * VECTOR]; /* of the registers, which may be wider than the type */
-  bool is_guarded, has_result, is_signed, is_constant, is_move;
+  bool is_guarded, has_result, is_signed, is_constant, is_plain;
   struct place places[2]; /* of addresses among the operands */
   unsigned char n_places;
   char combine; /* of setp: '&', '|', '^', with a predicate; 0: with none */
   enum flow flow;
+  enum keeps keeps;            /* if `is_plain`: each lane computes for itself */
   unsigned char bytes, vector; /* of an element in memory, and how many there are */
   unsigned target;             /* of a branch: an instruction's number */
   int kind;                    /* of a collective; -1: of tensor cores */

@@ -109,6 +109,17 @@ static unsigned first_of_others(const struct warp *warp) {
   return first;
 }
 
+static void run_one(struct warp *warp, const struct instruction *of) {
+  if (!of->is_plain) {
+    check_defined(warp, of);
+    of->run(warp, of);
+    return;
+  }
+  const u32 unknown = warp->active & ~lanes_known(warp, of);
+  of->run(warp, of);
+  for (int i = 0; i < of->n_to && unknown != 0; i++) warp->defined[of->to[i].number] &= ~unknown;
+}
+
 /* Runs a group until it meets another one, diverges, waits or ends. */
 static void run_group(struct warp *warp, struct group group) {
   const unsigned limit = first_of_others(warp);
@@ -118,10 +129,7 @@ static void run_group(struct warp *warp, struct group group) {
     warp->active = active;
     warp->block->launch->executed++;
     if (in->flow == ON) {
-      if (active != 0) {
-        if (!in->is_move) check_defined(warp, in);
-        in->run(warp, in);
-      }
+      if (active != 0) run_one(warp, in);
       group.at++;
     } else if (in->flow == BRANCH) {
       if (active == group.lanes) {
