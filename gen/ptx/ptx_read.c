@@ -54,13 +54,30 @@ static void take_file(struct ptx_reader *r, const char *text) {
   r->files.items[number] = arena_copy(r->arena, open + 1, (size_t)(close - open - 1));
 }
 
-/* .loc FILE LINE COLUMN, then the function that the line was put into, and where. */
+static struct location location_of(const struct ptx_reader *r, const int at[3]) {
+  const bool known = at[0] >= 0 && at[0] < r->files.count && r->files.items[at[0]] != NULL;
+  return (struct location){.file = known ? r->files.items[at[0]] : r->file, .line = known ? at[1] : 0, .column = at[2]};
+}
+
+/* Follows calls that were put in, through those that the PTX has named before. */
+static void find_outer(struct ptx_reader *r, struct ptx_inlined inlined) {
+  enum { NEAR = 512 };
+  int *into = inlined.into;
+  ARENA_PUSH(r->arena, r->inlined, inlined);
+  for (int i = r->inlined.count - 1; i >= 0 && i > r->inlined.count - NEAR; i--)
+    if (memcmp(r->inlined.items[i].at, into, sizeof inlined.into) == 0)
+      memcpy(into, r->inlined.items[i].into, sizeof inlined.into);
+  r->outer = location_of(r, into);
+}
+
+/* .loc FILE LINE COLUMN, then the function that the line was put in from, and where: inlined_at FILE LINE COLUMN. */
 static void take_location(struct ptx_reader *r, const char *text) {
-  int file = 0, line = 0, column = 0;
-  if (sscanf(text, ".loc %d %d %d", &file, &line, &column) != 3 || line <= 0) return; /* 0: of no line of its own */
-  bool known = file >= 0 && file < r->files.count && r->files.items[file] != NULL;
-  r->where =
-      (struct location){.file = known ? r->files.items[file] : r->file, .line = known ? line : 0, .column = column};
+  struct ptx_inlined found;
+  int *at = found.at, *into = found.into;
+  if (sscanf(text, ".loc %d %d %d", &at[0], &at[1], &at[2]) != 3 || at[1] <= 0) return; /* 0: of no line of its own */
+  r->where = r->outer = location_of(r, at);
+  const char *call = strstr(text, "inlined_at ");
+  if (call != NULL && sscanf(call, "inlined_at %d %d %d", &into[0], &into[1], &into[2]) == 3) find_outer(r, found);
 }
 
 static bool is_line_directive(const struct ptx_reader *r) {
@@ -141,6 +158,7 @@ static struct ptx_statement instruction(struct ptx_reader *r, struct ptx_stateme
   statement.name = arena_copy(r->arena, at, length);
   statement.operands = at + length + strspn(at + length, " ");
   statement.where = r->where;
+  statement.outer = r->outer;
   return statement;
 }
 
@@ -148,7 +166,7 @@ static struct ptx_statement classify(struct ptx_reader *r, struct ptx_statement 
   const char *text = statement.text;
   if (ended == '{' && opens_body(text)) {
     r->depth = 1;
-    r->where = (struct location){.file = r->file};
+    r->where = r->outer = (struct location){.file = r->file};
     statement.kind = PTX_FUNCTION;
     statement.is_kernel = strstr(text, ".entry ") != NULL;
     statement.name = function_name(r->arena, text);

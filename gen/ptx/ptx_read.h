@@ -29,6 +29,13 @@ struct ptx_statement {
   bool is_guarded;       /* an instruction under a predicate */
   int line;              /* of the PTX */
   struct location where; /* of the source; line 0: the PTX has none */
+  struct location outer; /* where the function was called that it was put in from; else the same as `where` */
+};
+
+/* A position in the source that was put into a function, and at which one of it: numbers of a file, a line, a column.
+ */
+struct ptx_inlined {
+  int at[3], into[3];
 };
 
 /* The sources that a PTX file names, which may follow the code that is made of them: another reader of
@@ -43,7 +50,11 @@ struct ptx_reader {
   const char *file, *at, *end;
   int line, depth; /* of braces, within a function */
   struct ptx_files files;
-  struct location where;
+  struct {
+    struct ptx_inlined *items;
+    int count, capacity;
+  } inlined;
+  struct location where, outer;
 };
 
 /* A reader at the start of a PTX file's text, which stays where it is. */
