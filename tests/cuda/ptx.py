@@ -2,6 +2,7 @@
 
 import functools
 import re
+import shutil
 import subprocess
 
 from host import TREE, HostTrainer, compile_all
@@ -68,18 +69,30 @@ class PtxTrainer(HostTrainer):
         super().__init__(job, PARTS, program=program)
         self.architecture = architecture
 
-    def build(self, edit=lambda text: text):
-        """`edit`: what the text of the kernels becomes before it is compiled."""
+    def build(self, *edits):
+        """`edits`: (the name of a header of accel/gpu or trainer.cu, a text in it, the text in its place) each, before
+        the kernels are compiled."""
         self.generate("--program", self.kind)
         program, include, architecture = self.folder / "trainer", f"-I{TREE / 'include'}", self.architecture
         kernels = program.with_suffix(".cu")
-        kernels.write_text(edit(kernels.read_text()))
+        headers = []
+        for name, old, new in edits:
+            path = kernels if name == kernels.name else self.edited(name)
+            headers = headers or [f"-I{self.folder}"] * (path != kernels)
+            assert old in path.read_text(), f"{name} has no {old!r}"
+            path.write_text(path.read_text().replace(old, new))
         compile_all(["gcc", "-std=c17", "-O1", include, "-c", f"{program}.c", "-o", f"{program}.o"],
                     [nvcc(), "-std=c++17", "-O3", "-lineinfo", "--compress-mode", "none", f"-gencode=arch=compute_{architecture},code=compute_{architecture}",
-                     include, "-c", kernels, "-o", f"{program}.kernels.o"])
+                     *headers, include, "-c", kernels, "-o", f"{program}.kernels.o"])
         self.link()
         self.arrays = write_arrays(program)
         return program
+
+    def edited(self, name):
+        """A header of a copy of all of them, which comes before the tree's."""
+        if not (self.folder / "accel").exists():
+            shutil.copytree(TREE / "include" / "accel", self.folder / "accel")
+        return self.folder / "accel" / "gpu" / name
 
     def run(self, *flags, **environment):
         return super().run(*flags, STANDIN_ARCH=self.architecture[:2], STANDIN_ARRAYS=str(self.arrays), **environment)

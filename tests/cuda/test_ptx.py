@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 
+import ml_dtypes
 import numpy as np
 from host import TREE, Trainer
 from ptx import PtxTrainer, nvcc
@@ -103,6 +104,7 @@ FAULTY = {
 }
 
 
+@unittest.skipUnless(DRIVER.exists(), "there is no CUDA toolkit, so the stand-ins were not built")
 class Rules(unittest.TestCase):
     """What each check finds, and that it finds nothing where there is nothing."""
 
@@ -131,6 +133,65 @@ class Rules(unittest.TestCase):
                 ended, _ = self.run_kernel(body, max(blocks, 1), -blocks if blocks < 0 else 64)
                 self.assertEqual(ended.returncode, 70, "it is not found")
                 self.assertRegex(ended.stderr, said)
+
+
+def multiply(kind, layout):
+    """A product of 16 x 16 numbers by tensor cores: fragments of the device's memory, sums in the block's."""
+    a, b = ([f"%{letter}{i}" for i in range(4 if kind == "bf16" else 8)] for letter in "ab")
+    a, b, c = (f"{{{', '.join(names)}}}" for names in (a, b, [f"%c{i}" for i in range(8)]))
+    types = "f32.bf16.bf16.f32" if kind == "bf16" else "f32.f32"
+    return f""".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry one(.param .u64 result, .param .u64 left, .param .u64 right)
+{{
+.reg .b32 %a<8>, %b<8>, %s, %i, %at, %x;
+.reg .f32 %c<8>;
+.reg .b64 %o, %l, %r, %d;
+.reg .pred %p;
+.shared .align 32 .b8 sums[1024];
+ld.param.u64 %o, [result];
+ld.param.u64 %l, [left];
+ld.param.u64 %r, [right];
+mov.u32 %s, 16;
+{"".join(f"mov.f32 %c{i}, 0f3F800000;{chr(10)}" for i in range(8))}wmma.load.a.sync.aligned.{layout}.m16n16k16.global.{kind} {a}, [%l], %s;
+wmma.load.b.sync.aligned.row.m16n16k16.global.{kind} {b}, [%r], %s;
+wmma.mma.sync.aligned.{layout}.row.m16n16k16.{types} {c}, {a}, {b}, {c};
+mov.u32 %at, sums;
+wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%at], {c}, %s;
+bar.warp.sync -1;
+mov.u32 %i, %tid.x;
+next:
+shl.b32 %x, %i, 2;
+add.s32 %x, %at, %x;
+ld.shared.f32 %c0, [%x];
+mul.wide.u32 %d, %i, 4;
+add.s64 %d, %o, %d;
+st.global.f32 [%d], %c0;
+add.s32 %i, %i, 32;
+setp.lt.u32 %p, %i, 256;
+@%p bra next;
+ret;
+}}
+"""
+
+
+@unittest.skipUnless(DRIVER.exists(), "there is no CUDA toolkit, so the stand-ins were not built")
+class Matrices(unittest.TestCase):
+    def test_products(self):
+        rng = np.random.default_rng(1)
+        for kind, dtype in (("bf16", ml_dtypes.bfloat16), ("f16", np.float16)):
+            for layout in ("row", "col"):
+                left, right = (rng.normal(size=(16, 16)).astype(dtype) for _ in range(2))
+                with tempfile.TemporaryDirectory() as held:
+                    folder = pathlib.Path(held)
+                    (folder / "one.ptx").write_text(multiply(kind, layout))
+                    (left if layout == "row" else left.T.copy()).tofile(folder / "left")
+                    right.tofile(folder / "right")
+                    subprocess.run([DRIVER, folder / "one.ptx", "one", "1", "32", f"out:{folder / 'result'}:1024", f"inout:{folder / 'left'}", f"inout:{folder / 'right'}"], check=True)
+                    made = np.fromfile(folder / "result", np.float32).reshape(16, 16)
+                wanted = left.astype(np.float64) @ right.astype(np.float64) + 1
+                np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6, err_msg=f"{kind}, {layout}")
 
 
 @unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
@@ -168,6 +229,39 @@ class Programs(unittest.TestCase):
         self.assertEqual([row["loss"] for row in rows], [row["loss"] for row in again[-len(rows):]])
 
 
+SUMS = "    __syncthreads();\n    x = 0;"
+# Faults in the program of tiny_bf16: an edit, and what is said of the kernel.
+PLANTED = {
+    "no barrier before the parts of a sum": (("group.h", SUMS, "    x = 0;"), r"shared memory at .*(no barrier|never written).*trainer.cu:\d+ by group.h:\d+"),
+    "half of each warp at the barrier of a sum": (("group.h", SUMS, f"    if (threadIdx.x % 32 < 16)\n{SUMS}"), "bar.sync: divergence|a race: shared memory"),
+    "half a mask of a shuffle": (("group.h", "x += __shfl_xor_sync(0xffffffffu,", "x += __shfl_xor_sync(0xffffu,"), "the mask 0000ffff, which has not the lane itself"),
+    "no barrier after rows are brought": (("attend_by_rows.h", "  }\n  __syncthreads();\n}\n\n/* The dot", "  }\n}\n\n/* The dot"), "attention.*(a race|never written)"),
+    "no barrier after counts": (("embedding.h", "counts[warp] = own;\n  __syncthreads();", "counts[warp] = own;"), "embedding.*(a race|never written)"),
+    "no barrier after a list": (("embedding.h", "  __syncthreads();\n  return count;", "  return count;"), "embedding.*(a race|never written)"),
+    "one weight too many": (("trainer.cu", "i < 7536;", "i <= 7536;"), "update.*outside of the array that the address was derived from"),
+    "two blocks for one": (("trainer.cu", "device::note_loss, 1, 1,", "device::note_loss, 2, 1,"), "note_loss.*a race: byte 0 .* which (block 0|another block)"),
+    "rows of two blocks": (("trainer.cu", "const size_t r = (size_t)blockIdx.x * 8 + threadIdx.x / 32", "const size_t r = (size_t)blockIdx.x * 7 + threadIdx.x / 32"),
+                           "layer_norm.*a race: .* of the same launch"),
+    "all blocks the first numbers": (("trainer.cu", "(size_t)blockIdx.x * 256 + threadIdx.x; i < count;", "threadIdx.x; i < count;"), "narrow_weights.*a race: .* of the same launch"),
+    "a pack that is not aligned": (("trainer.cu", "add_bf16_2x8x16<4>, 1, 256, y, x0, x1)", "add_bf16_2x8x16<4>, 1, 256, y, x0, x1 + 1)"), "add_bf16.*an address that is not a multiple of 8"),
+    "more threads than registers": (("trainer.cu", "device::add_bf16_2x8x16<4>, 1, 256,", "device::add_bf16_2x8x16<4>, 1, 512,"), "a block of 512 threads, of at most 256"),
+}
+
+
+@unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
+class Planted(unittest.TestCase):
+    """Faults in the text of an emitted program's kernels: found by the check that names them. Without them nothing is."""
+
+    def test_planted(self):
+        for name, (edit, said) in PLANTED.items():
+            with self.subTest(name):
+                trainer = PtxTrainer(json.loads(json.dumps(TINY["tiny_bf16"])))
+                write_data(trainer.folder, 1)
+                trainer.build(edit)
+                with self.assertRaisesRegex(AssertionError, rf"failed with 70:[\s\S]*stand-in: rank 0: .*({said})"):
+                    trainer.run("--steps", "1")
+
+
 def add(name, job):
     def run(self):
         self.check(name, job)
@@ -180,4 +274,6 @@ if __name__ == "__main__":
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
     for name in [word for word in named if word in known] or ([name for name in known if name != "ranks"] if "--all" in sys.argv else []):
         add(name, known[name])
+    if not named and "--all" not in sys.argv:
+        del Planted
     unittest.main(argv=sys.argv[:1], defaultTest=[f"Programs.test_{name}" if name in known else name for name in named] or None)

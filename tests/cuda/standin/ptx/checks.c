@@ -11,13 +11,20 @@
 
 /* ---- Words ---- */
 
-/* The place in the program's text: what was put into functions of headers is told by where they are. */
+static const char *name_of(const char *path) {
+  const char *slash = path == NULL ? NULL : strrchr(path, '/');
+  return slash == NULL ? path : slash + 1;
+}
+
+/* The place in the program's text and, of a function that was put there, the place in that one. */
 static const char *place_of(const struct instruction *of, char *text, size_t size) {
-  const char *file = of->where.file == NULL ? "?" : of->where.file, *slash = strrchr(file, '/');
-  if (of->where.line > 0)
-    snprintf(text, size, ", %s:%d", slash == NULL ? file : slash + 1, of->where.line);
-  else
-    text[0] = '\0';
+  const struct location where = of->where, outer = of->outer;
+  text[0] = '\0';
+  if (where.line <= 0) return text;
+  int used = snprintf(text, size, ", %s:%d", name_of(outer.file), outer.line);
+  const bool is_same = outer.line == where.line && strcmp(outer.file, where.file) == 0;
+  if (!is_same && used > 0 && (size_t)used < size)
+    snprintf(text + used, size - (size_t)used, " by %s:%d", name_of(where.file), where.line);
   return text;
 }
 

@@ -414,7 +414,8 @@ static void take_call(struct decoder *d, const char *operands) {
 }
 
 static void take_instruction(struct decoder *d, const struct ptx_statement *statement) {
-  struct instruction in = {.name = statement->name, .line = statement->line, .where = statement->where};
+  struct instruction in = {
+      .name = statement->name, .line = statement->line, .where = statement->where, .outer = statement->outer};
   const char *name = statement->name, *operands = statement->operands;
   if (statement->is_guarded) {
     unsigned bytes = PREDICATE;

@@ -6,7 +6,7 @@
 
 enum { SIDE = 16, ELEMENTS = SIDE * SIDE };
 
-enum matrix_flag { BY_COLUMNS = 1, SECOND_BY_COLUMNS = 2, HALF = 4, TWICE = 8 };
+enum matrix_flag { BY_COLUMNS = 1, HALF = 2 };
 
 /* The demands of 9.7.14.4.4: all lanes give the same address and the same distance of rows. */
 static u64 same_address(struct warp *warp, const struct instruction *of, u32 *rows) {

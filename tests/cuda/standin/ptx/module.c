@@ -87,7 +87,9 @@ static bool is_variable(const char *text) {
 struct module *module_read(const char *file, const char *text, size_t length) {
   struct arena *arena = arena_new();
   struct module *module = arena_alloc(arena, sizeof *module);
-  struct ptx_reader reader = ptx_open(arena, file, text, length);
+  struct ptx_reader before = ptx_open(arena, file, text, length), reader = before;
+  while (ptx_next(&before).kind != PTX_END) continue; /* for the names of sources, which come last */
+  reader.files = before.files;
   struct function *now = NULL;
   module->arena = arena;
   module->file = file;

@@ -75,8 +75,8 @@ struct instruction {
   int kind;                    /* of a collective; -1: of tensor cores */
   unsigned kind_of_matrix;
   const char *name;
-  int line;              /* of the PTX */
-  struct location where; /* of the source */
+  int line;                     /* of the PTX */
+  struct location where, outer; /* of the source: see ptx_read.h */
 };
 
 /* A word that a lane finds: %tid.x and its like. */
