@@ -25,14 +25,14 @@ def job(model, config, **groups):
 
 # A job, and where there are no such programs of it.
 JOBS = {
-    "gpt2": (job("gpt2", GPT, training={"steps": 3, "eval_interval": 2}, memory={"activation_checkpointing": "layers", "checkpoint_layers": 1}), {"offload"}),
-    "llama in bf16": (job("llama", LLAMA, precision={"mixed_precision": "bf16"}, memory={"cross_entropy_chunk": "auto"}), {"offload"}),
-    "published": (job("gpt2", GPT, memory={"cross_entropy_chunk": 8}), {"offload"}),
-    "adapters": (job("llama", LLAMA), {"offload"}),
-    "divided": (job("nanogpt", GPT, accumulation={"num_steps": "auto", "train_batch_size": 96}), {"offload"}),
+    "gpt2": (job("gpt2", GPT, training={"steps": 3, "eval_interval": 2}, memory={"activation_checkpointing": "layers", "checkpoint_layers": 1}), set()),
+    "llama in bf16": (job("llama", LLAMA, precision={"mixed_precision": "bf16"}, memory={"cross_entropy_chunk": "auto"}), set()),
+    "published": (job("gpt2", GPT, memory={"cross_entropy_chunk": 8}), set()),
+    "adapters": (job("llama", LLAMA), set()),
+    "divided": (job("nanogpt", GPT, accumulation={"num_steps": "auto", "train_batch_size": 96}), set()),
     "ranks": (job("llama", LLAMA, devices={"per_node": 4}, parallelism={"cp": 2, "zero_stage": 1}), {"QLoRA", "offload"}),
     "cuda": (job("gpt2", GPT, devices={"kind": "cuda"}), {"QLoRA"}),
-    "rows": (job("mlp_table", {"width": 16, "n_classes": 3}, **ROWS), {"LoRA", "QLoRA", "offload"}),
+    "rows": (job("mlp_table", {"width": 16, "n_classes": 3}, **ROWS), {"LoRA", "QLoRA"}),
 }
 JOBS["published"][0]["model"]["weights"] = "model.safetensors"
 JOBS["adapters"][0]["model"]["lora"] = {"targets": ["q_proj", "o_proj"], "rank": 2}

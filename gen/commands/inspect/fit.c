@@ -125,6 +125,14 @@ static bool is_known(const struct fit_table *table, const struct fit_row *row) {
   return before->batch.fit.size == row->batch.fit.size && before->sequence.fit.size == row->sequence.fit.size;
 }
 
+/* The optimizer's states outside of the device's memory: in the host's, or of a processor on a disk. */
+static void put_offload(const struct job *job, struct fit_row *row) {
+  if (job->devices.kind != DEVICE_CPU)
+    put(row, "parallelism.offload", "{optimizer: cpu}");
+  else if (job->parallelism.offload.optimizer != OFFLOAD_NVME)
+    put(row, "parallelism.offload", "{optimizer: nvme, optimizer_nvme_path: .}");
+}
+
 static void add_setting(struct fitter *fitter, const char *name, bool adapts, bool quantizes, bool offloads) {
   const char *own = job_word(fitter->job, "memory.activation_checkpointing");
   const enum checkpointing chosen = fitter->job->memory.activation_checkpointing;
@@ -133,7 +141,7 @@ static void add_setting(struct fitter *fitter, const char *name, bool adapts, bo
   for (int i = 0; i < (another ? 3 : 2); i++) {
     struct fit_row row = {.setting = name, .checkpointing = ways[i]};
     if (put_model(fitter, &row, adapts, quantizes)) {
-      if (offloads) put(&row, "parallelism.offload", "{optimizer: cpu}");
+      if (offloads) put_offload(fitter->job, &row);
       put_checkpointing(fitter->job, &row);
       fit_row(fitter, &row);
     }
