@@ -124,7 +124,10 @@ static void mismatches(void **state) {
        "no tensor for the parameters h.0.b"},
       {"{\"wte \\\"q\\\"\":{\"dtype\":\"I8\",\"shape\":[5],\"data_offsets\":[0,5]},"
        "\"h.0.b\":{\"dtype\":\"I8\",\"shape\":[3],\"data_offsets\":[5,8]}}",
-       "tensor 'h.0.b' is of dtype I8; F32, F16 and BF16 are read"},
+       "tensor 'h.0.b' is of codes (I8), the model's is of floats"},
+      {"{\"wte \\\"q\\\"\":{\"dtype\":\"I8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+       "\"h.0.b\":{\"dtype\":\"I16\",\"shape\":[3],\"data_offsets\":[2,8]}}",
+       "tensor 'h.0.b' is of dtype I16; F32, F16 and BF16 are read"},
       {"{\"wte \\\"q\\\"\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
        "\"h.0.b\":{\"dtype\":\"F32\",\"shape\":[1, 1],\"data_offsets\":[4,8]}}",
        "tensor 'h.0.b' has the shape [1, 1], the model's is [3]"},

@@ -190,7 +190,8 @@ static void a_rank_reads_no_more_than_its_part(void **state) {
   struct problem problem;
   for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
   for (int i = 0; i < 5; i++) {
-    stored[i] = (struct stored_tensor){.dtype = "F32", .bytes = (const uint8_t *)whole + all->tensors[i].offset};
+    const uint8_t *bytes = (const uint8_t *)whole + all->tensors[i].offset;
+    stored[i] = (struct stored_tensor){.name = all->tensors[i].name, .dtype = "F32", .bytes = bytes};
     named[i] = (struct named_tensor){.tensor = &stored[i]};
     matched[i] = &named[i];
   }
