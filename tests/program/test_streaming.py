@@ -205,7 +205,7 @@ class Streaming(unittest.TestCase):
         for kind, keys, text in (("train", [], "a trainer has all weights in the memory of its device"),
                                  ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.*": disk, "*": gpu}'], "layers come from a disk on processors alone"),
                                  ("evaluate", ['memory.device_map={"h.1.*": disk, "*": cpu}'], "its layer is"),
-                                 ("evaluate", ["model.quantize={load_in_4bit: true}"], "weights of 4 bits are in memory as a whole"),
+                                 ("evaluate", ["model.quantize={load_in_4bit: true}"], "quantized weights are in memory as a whole"),
                                  ("evaluate", ["devices.per_node=2", "parallelism.tp=2"], "layers come from a disk to one process alone"),
                                  ("evaluate", ['memory.device_map={"wte": disk, "*": cpu}'], "is of no layer that can come from there"),
                                  ("evaluate", ["memory.device_map=auto", "devices.memory={cpu: 9m, disk: .}"], "more layers stream with memory.reserve")):
