@@ -5,12 +5,13 @@
 #include "runtime/base/clock.h"
 #include "runtime/files/scratch.h"
 #include "runtime/files/transfers.h"
+#include "runtime/process/arena.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 2, ALIGNMENT = 4096 };
+enum { SLOTS = 2 };
 
 struct shape {
   size_t states, buckets, bytes;
@@ -39,17 +40,18 @@ int main(int argc, char **argv) {
   struct scratch scratch;
   if (argc != 6) return 2;
   const struct shape shape = {strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10), strtoul(argv[4], NULL, 10)};
-  char *slots = aligned_alloc(ALIGNMENT, SLOTS * shape.states * shape.bytes);
-  bool good = slots != NULL && rt_scratch_open(&scratch, argv[1], shape.states * shape.buckets * shape.bytes, &problem);
+  struct arena arena; /* as of a trainer: of large pages */
+  bool good = rt_arena_open(&arena, SLOTS * shape.states * shape.bytes, &problem) &&
+              rt_scratch_open(&scratch, argv[1], shape.states * shape.buckets * shape.bytes, &problem);
   struct transfers *transfers = NULL;
-  if (good) memset(slots, 1, SLOTS * shape.states * shape.bytes);
+  if (good) memset(arena.base, 1, SLOTS * shape.states * shape.bytes);
   if (good)
     transfers = rt_transfers_open((struct transfer_files){scratch.file, scratch.direct, argv[1]}, TRANSFERS_AS_IS_BEST,
                                   &problem);
   good = transfers != NULL;
   for (long i = 0; good && i < strtol(argv[5], NULL, 10); i++) {
     const double began = rt_now();
-    good = run_round(transfers, &shape, slots, &problem);
+    good = run_round(transfers, &shape, arena.base, &problem);
     printf("%.3f\n", 1e3 * (rt_now() - began));
   }
   if (!good) fprintf(stderr, "error: %s\n", problem.what);

@@ -98,8 +98,7 @@ def spread(values, form):
     return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
-def main():
-    root = pathlib.Path(tempfile.mkdtemp(prefix="accel-bench-"))
+def main(root):
     save_file(weights(), root / "weights.safetensors")
     np.random.default_rng(1).integers(0, CONFIG["vocab_size"], 4000).astype(np.uint16).tofile(root / "corpus.bin")
     folders = {}
@@ -130,4 +129,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as name:
+        main(pathlib.Path(name))

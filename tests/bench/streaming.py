@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
@@ -32,9 +33,26 @@ def files(folder):
 
 
 def drop(folder):
-    for path in files(folder):
+    """Of the published files, and of the copies that Accelerate makes of the weights that it offloads."""
+    for path in [*files(folder), *(folder / "offload").glob("*.dat")]:
         with open(path, "rb") as file:
+            os.fsync(file.fileno())
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+class Dropper(threading.Thread):
+    """Drops the files each time that it is told to, beside what is measured."""
+
+    def __init__(self, folder):
+        super().__init__(daemon=True)
+        self.folder, self.wanted = folder, threading.Event()
+        self.start()
+
+    def run(self):
+        while True:
+            self.wanted.wait()
+            self.wanted.clear()
+            drop(self.folder)
 
 
 def read(folder):
@@ -68,12 +86,12 @@ def theirs(folder, what, cold):
     places |= {f"transformer.h.{i}": "disk" if i > 0 else "cpu" for i in range(LAYERS)}
     model = load_checkpoint_and_dispatch(model, folder / "model", device_map=places, offload_folder=folder / "offload", dtype=torch.float32)
     model.eval()
-    times = []
+    times, dropper = [], Dropper(folder)
 
     def mark(*_):
         times.append(time.perf_counter())
         if cold:
-            drop(folder)
+            dropper.wanted.set()
         return _[1] if _ else None
 
     with torch.no_grad():
@@ -118,13 +136,13 @@ def build(folder):
 
 def follow(folder, words, cold):
     """When each token came, the seconds of the whole, and the peak of memory."""
-    times, begin = [], time.perf_counter()
+    times, begin, dropper = [], time.perf_counter(), Dropper(folder)
     process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, bufsize=0)
     while byte := process.stdout.read(1):
         if byte == b" ":
             times.append(time.perf_counter())
             if cold:
-                drop(folder)
+                dropper.wanted.set()
     _, status, usage = os.wait4(process.pid, 0)
     process.stdout.close()
     if status != 0:
