@@ -1,6 +1,7 @@
 #include "runtime/data/prefetch.h"
 
-#include <signal.h>
+#include "runtime/process/thread.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -57,16 +58,12 @@ static void *read_ahead(void *argument) {
 }
 
 bool rt_prefetch_start(struct prefetch *prefetch, const struct data *data, int64_t ahead, struct problem *problem) {
-  sigset_t all, before;
   const struct data_files *source = data->split[ACCEL_TRAIN].source;
   prefetch->data = data;
   prefetch->ahead = ahead;
   atomic_store(&prefetch->at, -1);
   if (ahead == 0 || source->files[0].mapping.bytes == NULL) return true;
-  sigfillset(&all); /* signals are the business of the thread that steps */
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&prefetch->thread, NULL, read_ahead, prefetch);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  const int error = rt_thread_start(&prefetch->thread, 0, read_ahead, prefetch);
   prefetch->runs = error == 0;
   if (prefetch->runs) return true;
   rt_problem(problem, "no thread to read data ahead: %s", strerror(error));

@@ -1,7 +1,8 @@
 #include "runtime/files/transfers_engine.h"
 
+#include "runtime/process/thread.h"
+
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,15 +126,7 @@ bool rt_transfers_wait(struct transfers *transfers, const void *memory, size_t b
 
 bool rt_transfer_thread(pthread_t *thread, void *(*work)(void *transfers), struct transfers *transfers,
                         struct problem *problem) {
-  sigset_t all, before;
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, STACK);
-  sigfillset(&all); /* signals are the business of the thread that computes */
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(thread, &attributes, work, transfers);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
+  const int error = rt_thread_start(thread, STACK, work, transfers);
   return error == 0 || rt_problem(problem, "no thread for transfers of %s: %s", transfers->files.path, strerror(error));
 }
 

@@ -3,10 +3,10 @@
 #include "include/accel/reads.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/fail.h"
+#include "runtime/process/thread.h"
 
 #include <omp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -158,18 +158,10 @@ void accel_wait_reads(void) {
 /* ---- The thread ---- */
 
 bool rt_streamed_begin(const struct accel_program *program, const struct weights_file *file, struct problem *problem) {
-  sigset_t all, before;
   reader.program = program;
   reader.file = *file;
   if (!note_versions(problem)) return false;
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, STACK);
-  sigfillset(&all); /* signals are the business of the thread that computes */
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&reader.thread, &attributes, serve_all, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
+  const int error = rt_thread_start(&reader.thread, STACK, serve_all, NULL);
   reader.runs = error == 0;
   return reader.runs || rt_problem(problem, "no thread to read layers: %s", strerror(error));
 }
