@@ -25,11 +25,9 @@ static void join(struct stablehlo *hlo, struct hlo *a, struct hlo *b) {
 }
 
 struct hlo hlo_unary(struct stablehlo *hlo, const char *operation, struct hlo x) {
-  const char *dialect = strcmp(operation, "erf") == 0 ? "chlo" : "stablehlo";
   const char *name = hlo_name_of(hlo, x), *type = hlo_type_of(hlo, x);
-  if (strcmp(operation, "erf") == 0)
-    return hlo_op(hlo, x.shape, x.type, "%s.%s %s : %s -> %s", dialect, operation, name, type, type);
-  return hlo_op(hlo, x.shape, x.type, "%s.%s %s : %s", dialect, operation, name, type);
+  if (strcmp(operation, "erf") == 0) return hlo_op(hlo, x.shape, x.type, "chlo.erf %s : %s -> %s", name, type, type);
+  return hlo_op(hlo, x.shape, x.type, "stablehlo.%s %s : %s", operation, name, type);
 }
 
 struct hlo hlo_binary(struct stablehlo *hlo, const char *operation, struct hlo a, struct hlo b) {
@@ -59,8 +57,7 @@ struct hlo hlo_compare(struct stablehlo *hlo, const char *direction, struct hlo 
   join(hlo, &a, &b);
   if (hlo->failed) return a;
   const char *type = hlo_type_of(hlo, a);
-  const bool whole = a.type == HLO_I32 || a.type == HLO_I64;
-  const char *form = whole ? "SIGNED" : a.type == HLO_UI8 || a.type == HLO_BOOL ? "UNSIGNED" : "FLOAT";
+  const char *form = hlo_is_whole(a.type) ? "SIGNED" : a.type == HLO_UI8 || a.type == HLO_BOOL ? "UNSIGNED" : "FLOAT";
   return hlo_op(hlo, a.shape, HLO_BOOL, "stablehlo.compare %s, %s, %s, %s : (%s, %s) -> %s", direction,
                 hlo_name_of(hlo, a), hlo_name_of(hlo, b), form, type, type,
                 hlo_type_text(hlo->arena, a.shape, HLO_BOOL));

@@ -10,11 +10,17 @@
 /* ---- Spelling ---- */
 
 const char *hlo_type_text(struct arena *arena, struct shape shape, enum hlo_type type) {
-  static const char *const names[] = {"f32", "i32", "bf16", "f16", "ui8", "i64", "f64", "i1"};
+  static const char *const names[] = {"f32", "i32", "bf16", "f16", "ui8", "i64", "f64", "i8", "i1"};
   struct text text = text_in(arena);
   text_puts(&text, "tensor<");
   for (int i = 0; i < shape.rank; i++) text_printf(&text, "%lldx", (long long)shape.dim[i]);
   text_printf(&text, "%s>", names[type]);
+  return text_string(&text);
+}
+
+const char *hlo_numbers(struct arena *arena, struct shape list) {
+  struct text text = text_in(arena);
+  for (int i = 0; i < list.rank; i++) text_printf(&text, "%s%lld", i > 0 ? ", " : "", (long long)list.dim[i]);
   return text_string(&text);
 }
 
@@ -41,7 +47,7 @@ static const char *real_literal(struct arena *arena, double value) {
 
 const char *hlo_literal(struct arena *arena, double value, enum hlo_type type) {
   if (type == HLO_BOOL) return value != 0 ? "true" : "false";
-  if (type == HLO_I32 || type == HLO_I64 || type == HLO_UI8) return arena_printf(arena, "%lld", (long long)value);
+  if (hlo_is_whole(type) || type == HLO_UI8) return arena_printf(arena, "%lld", (long long)value);
   if (isnan((float)value)) return "0x7FC00000";
   if (isinf((float)value)) return value > 0 ? "0x7F800000" : "0xFF800000";
   return real_literal(arena, value);

@@ -1,13 +1,6 @@
 /* Operations that move elements. */
 #include "gen/stablehlo/state.h"
 
-/* "0, 2, 1" */
-static const char *numbers(struct arena *arena, struct shape list) {
-  struct text text = text_in(arena);
-  for (int i = 0; i < list.rank; i++) text_printf(&text, "%s%lld", i > 0 ? ", " : "", (long long)list.dim[i]);
-  return text_string(&text);
-}
-
 /* An operation of one operand: "stablehlo.NAME %x MORE : (type) -> type". */
 static struct hlo of_one(struct stablehlo *hlo, const char *name, struct hlo x, const char *more, struct shape shape) {
   return hlo_op(hlo, shape, x.type, "stablehlo.%s %s%s : (%s) -> %s", name, hlo_name_of(hlo, x), more,
@@ -19,7 +12,7 @@ struct hlo hlo_reshape(struct stablehlo *hlo, struct hlo x, struct shape shape) 
 }
 
 struct hlo hlo_broadcast_in(struct stablehlo *hlo, struct hlo x, struct shape shape, struct shape dims) {
-  const char *more = arena_printf(hlo->arena, ", dims = [%s]", numbers(hlo->arena, dims));
+  const char *more = arena_printf(hlo->arena, ", dims = [%s]", hlo_numbers(hlo->arena, dims));
   return of_one(hlo, "broadcast_in_dim", x, more, shape);
 }
 
@@ -33,7 +26,7 @@ struct hlo hlo_broadcast(struct stablehlo *hlo, struct hlo x, struct shape shape
 struct hlo hlo_transpose(struct stablehlo *hlo, struct hlo x, struct shape order) {
   struct shape shape = {.rank = x.shape.rank};
   for (int i = 0; i < order.rank; i++) shape.dim[i] = x.shape.dim[order.dim[i]];
-  return of_one(hlo, "transpose", x, arena_printf(hlo->arena, ", dims = [%s]", numbers(hlo->arena, order)), shape);
+  return of_one(hlo, "transpose", x, arena_printf(hlo->arena, ", dims = [%s]", hlo_numbers(hlo->arena, order)), shape);
 }
 
 struct hlo hlo_exchange(struct stablehlo *hlo, struct hlo x, int a, int b) {
@@ -63,9 +56,9 @@ struct hlo hlo_pad(struct stablehlo *hlo, struct hlo x, int axis, int64_t before
   shape.dim[axis] += before + after;
   const struct hlo filler = hlo_tensor(hlo, hlo_number(value), (struct shape){0}, x.type);
   return hlo_op(hlo, shape, x.type, "stablehlo.pad %s, %s, low = [%s], high = [%s], interior = [%s] : (%s, %s) -> %s",
-                hlo_name_of(hlo, x), hlo_name_of(hlo, filler), numbers(hlo->arena, low), numbers(hlo->arena, high),
-                numbers(hlo->arena, none), hlo_type_of(hlo, x), hlo_type_of(hlo, filler),
-                hlo_type_text(hlo->arena, shape, x.type));
+                hlo_name_of(hlo, x), hlo_name_of(hlo, filler), hlo_numbers(hlo->arena, low),
+                hlo_numbers(hlo->arena, high), hlo_numbers(hlo->arena, none), hlo_type_of(hlo, x),
+                hlo_type_of(hlo, filler), hlo_type_text(hlo->arena, shape, x.type));
 }
 
 struct hlo hlo_concat(struct stablehlo *hlo, const struct hlo *parts, int count, int axis) {

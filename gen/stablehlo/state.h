@@ -32,9 +32,17 @@ struct stablehlo {
   bool failed;
 };
 
+/* Whether its numbers are whole and have a sign. */
+static inline bool hlo_is_whole(enum hlo_type type) {
+  return type == HLO_I32 || type == HLO_I64 || type == HLO_I8;
+}
+
 /* "tensor<12x64xf32>" */
 const char *hlo_type_text(struct arena *arena, struct shape shape, enum hlo_type type);
-/* The same of a tensor, and "%{N}" or "%{N}#1". */
+/* "0, 2, 1" */
+const char *hlo_numbers(struct arena *arena, struct shape list);
+
+/* The type of a tensor as such a text, and "%{N}" or "%{N}#1". */
 const char *hlo_type_of(const struct stablehlo *hlo, struct hlo x);
 const char *hlo_name_of(const struct stablehlo *hlo, struct hlo x);
 

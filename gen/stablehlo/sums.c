@@ -5,10 +5,17 @@
 #include "gen/stablehlo/state.h"
 
 static double neutral(const char *operation, enum hlo_type type) {
-  const bool whole = type == HLO_I32 || type == HLO_I64;
+  const bool whole = hlo_is_whole(type);
   if (strcmp(operation, "add") == 0) return 0;
   if (strcmp(operation, "maximum") == 0) return whole ? (double)INT32_MIN : (double)-INFINITY;
   return whole ? (double)INT32_MAX : (double)INFINITY;
+}
+
+/* So many dimensions from one on: "2, 3". */
+static const char *dims_from(struct arena *arena, int first, int count) {
+  struct shape dims = {.rank = count};
+  for (int i = 0; i < count; i++) dims.dim[i] = first + i;
+  return hlo_numbers(arena, dims);
 }
 
 static bool has(struct shape list, int number) {
@@ -19,7 +26,6 @@ static bool has(struct shape list, int number) {
 
 struct hlo hlo_reduce(struct stablehlo *hlo, const char *operation, struct hlo x, struct shape axes, bool keeps) {
   struct shape rest = {0}, kept = x.shape;
-  struct text dims = text_in(hlo->arena);
   if (axes.rank == 0) return x;
   for (int i = 0; i < x.shape.rank; i++) {
     if (has(axes, i))
@@ -27,12 +33,11 @@ struct hlo hlo_reduce(struct stablehlo *hlo, const char *operation, struct hlo x
     else
       rest.dim[rest.rank++] = x.shape.dim[i];
   }
-  for (int i = 0; i < axes.rank; i++) text_printf(&dims, "%s%lld", i > 0 ? ", " : "", (long long)axes.dim[i]);
   const struct hlo from = hlo_tensor(hlo, hlo_number(neutral(operation, x.type)), (struct shape){0}, x.type);
   const struct hlo sum = hlo_op(hlo, rest, x.type,
                                 "stablehlo.reduce(%s init: %s) applies stablehlo.%s across dimensions = [%s] : "
                                 "(%s, %s) -> %s",
-                                hlo_name_of(hlo, x), hlo_name_of(hlo, from), operation, text_string(&dims),
+                                hlo_name_of(hlo, x), hlo_name_of(hlo, from), operation, hlo_numbers(hlo->arena, axes),
                                 hlo_type_of(hlo, x), hlo_type_of(hlo, from), hlo_type_text(hlo->arena, rest, x.type));
   return keeps ? hlo_reshape(hlo, sum, kept) : sum;
 }
@@ -67,31 +72,19 @@ struct hlo hlo_argmax(struct stablehlo *hlo, struct hlo x, int axis) {
 
 struct hlo hlo_dot(struct stablehlo *hlo, struct hlo a, struct hlo b, int batch, int along_a, int along_b) {
   struct shape shape = {.rank = batch};
-  struct text dims = text_in(hlo->arena);
-  for (int i = 0; i < batch; i++) {
-    shape.dim[i] = a.shape.dim[i];
-    text_printf(&dims, "%s%d", i > 0 ? ", " : "", i);
-  }
+  const char *both = dims_from(hlo->arena, 0, batch);
+  for (int i = 0; i < batch; i++) shape.dim[i] = a.shape.dim[i];
   for (int i = batch; i < a.shape.rank; i++)
     if (i != along_a) shape.dim[shape.rank++] = a.shape.dim[i];
   for (int i = batch; i < b.shape.rank; i++)
     if (i != along_b) shape.dim[shape.rank++] = b.shape.dim[i];
-  const char *together =
-      batch == 0 ? ""
-                 : arena_printf(hlo->arena, "batching_dims = [%s] x [%s], ", text_string(&dims), text_string(&dims));
+  const char *together = batch == 0 ? "" : arena_printf(hlo->arena, "batching_dims = [%s] x [%s], ", both, both);
   return hlo_op(hlo, shape, HLO_F32, "stablehlo.dot_general %s, %s, %scontracting_dims = [%d] x [%d] : (%s, %s) -> %s",
                 hlo_name_of(hlo, a), hlo_name_of(hlo, b), together, along_a, along_b, hlo_type_of(hlo, a),
                 hlo_type_of(hlo, b), hlo_type_text(hlo->arena, shape, HLO_F32));
 }
 
 /* ---- Rows ---- */
-
-/* The dimensions of a row after those of an index: "2, 3". */
-static const char *row_dims(struct arena *arena, int first, int count) {
-  struct text text = text_in(arena);
-  for (int i = 0; i < count; i++) text_printf(&text, "%s%d", i > 0 ? ", " : "", first + i);
-  return text_string(&text);
-}
 
 struct hlo hlo_rows(struct stablehlo *hlo, struct hlo x, struct hlo index) {
   struct shape shape = index.shape;
@@ -106,7 +99,7 @@ struct hlo hlo_rows(struct stablehlo *hlo, struct hlo x, struct hlo index) {
       "\"stablehlo.gather\"(%s, %s) <{dimension_numbers = #stablehlo.gather<offset_dims = [%s], "
       "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = %d>, indices_are_sorted = false, "
       "slice_sizes = array<i64: %s>}> : (%s, %s) -> %s",
-      hlo_name_of(hlo, x), hlo_name_of(hlo, index), row_dims(hlo->arena, index.shape.rank, x.shape.rank - 1),
+      hlo_name_of(hlo, x), hlo_name_of(hlo, index), dims_from(hlo->arena, index.shape.rank, x.shape.rank - 1),
       index.shape.rank, text_string(&sizes), hlo_type_of(hlo, x), hlo_type_of(hlo, index),
       hlo_type_text(hlo->arena, shape, x.type));
 }
@@ -132,7 +125,7 @@ struct hlo hlo_add_rows(struct stablehlo *hlo, int64_t rows, struct hlo index, s
                  arena_printf(hlo->arena,
                               "update_window_dims = [%s], inserted_window_dims = [0], "
                               "scatter_dims_to_operand_dims = [0], index_vector_dim = %d",
-                              row_dims(hlo->arena, index.shape.rank, x.shape.rank - index.shape.rank),
+                              dims_from(hlo->arena, index.shape.rank, x.shape.rank - index.shape.rank),
                               index.shape.rank));
 }
 
@@ -150,7 +143,7 @@ static struct hlo coordinates(struct stablehlo *hlo, struct hlo index, int axis)
 
 struct hlo hlo_take(struct stablehlo *hlo, struct hlo x, struct hlo index, int axis) {
   const struct hlo at = coordinates(hlo, index, axis);
-  const char *all = row_dims(hlo->arena, 0, x.shape.rank);
+  const char *all = dims_from(hlo->arena, 0, x.shape.rank);
   struct text sizes = text_in(hlo->arena);
   for (int i = 0; i < x.shape.rank; i++) text_puts(&sizes, i > 0 ? ", 1" : "1");
   return hlo_op(hlo, index.shape, x.type,
@@ -162,7 +155,7 @@ struct hlo hlo_take(struct stablehlo *hlo, struct hlo x, struct hlo index, int a
 }
 
 struct hlo hlo_put(struct stablehlo *hlo, struct shape shape, struct hlo index, struct hlo x, int axis) {
-  const char *all = row_dims(hlo->arena, 0, shape.rank);
+  const char *all = dims_from(hlo->arena, 0, shape.rank);
   return scatter(hlo, shape, coordinates(hlo, index, axis), x,
                  arena_printf(hlo->arena,
                               "inserted_window_dims = [%s], scatter_dims_to_operand_dims = [%s], index_vector_dim = %d",
