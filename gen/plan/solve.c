@@ -187,7 +187,7 @@ static void help_to_stream(const struct program *program, struct diagnostics *di
 
 bool check_memory(const struct planner *planner, const struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
-  if (planner->shows_map || job->devices.memory == 0 || program->figures.bytes.total <= job->devices.memory)
+  if (planner->request.shows_map || job->devices.memory == 0 || program->figures.bytes.total <= job->devices.memory)
     return true;
   refuse(program->arena, job, &program->figures.bytes, "the program takes", diags);
   if (program->kind == PROGRAM_TRAIN) help_to_fit(program->arena, planner, job, diags);
@@ -328,7 +328,7 @@ bool solve(struct arena *arena, const struct planner *planner, const struct job 
            struct job_override *found, int *count) {
   struct job solved = *job;
   *count = 0;
-  if (planner->kind != PROGRAM_TRAIN) return leave_open(arena, job, found, count), true;
+  if (planner->request.kind != PROGRAM_TRAIN) return leave_open(arena, job, found, count), true;
   if (!solve_sizes(arena, planner, job, diags, found, count, &solved)) return false;
   if (job->memory.activation_checkpointing != CHECKPOINTING_AUTO) return true;
   return solve_checkpointing(arena, planner, &solved, diags, found, count);

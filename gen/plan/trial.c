@@ -1,12 +1,11 @@
 #include "gen/plan/trial.h"
 
 #include "gen/plan/memory/alias.h"
-#include "gen/plan/plan.h"
 
 /* Reads the model with the batch of an evaluation, where that is another one. */
 static bool read_evaluated(struct arena *arena, const struct planner *planner, const struct job *job,
                            struct plan_request *request, struct diagnostics *diags) {
-  if (planner->kind != PROGRAM_TRAIN || !job_evaluates_other_batches(job)) return true;
+  if (planner->request.kind != PROGRAM_TRAIN || !job_evaluates_other_batches(job)) return true;
   const struct job evaluated = job_of_evaluation(job);
   request->evaluated = planner->read(planner->context, arena, &evaluated, diags);
   if (request->evaluated != NULL) return true;
@@ -18,11 +17,8 @@ static bool read_evaluated(struct arena *arena, const struct planner *planner, c
 static struct program *plan_with(struct arena *arena, const struct planner *planner, const struct job *job,
                                  const struct peeled_loops *peeled, struct diagnostics *diags, const char *dump,
                                  const char **dumped) {
-  struct plan_request request = {.kind = planner->kind,
-                                 .tuning = planner->tuning,
-                                 .peeled = peeled,
-                                 .shows_map = planner->shows_map,
-                                 .ends_differentiated = planner->ends_differentiated};
+  struct plan_request request = planner->request;
+  request.peeled = peeled;
   struct graph *graph = planner->read(planner->context, arena, job, diags);
   if (graph == NULL || !read_evaluated(arena, planner, job, &request, diags)) return NULL;
   return plan(builder_on(graph, diags), job, &request, diags, dump, dumped);

@@ -3,16 +3,13 @@
 #ifndef ACCEL_PLAN_TRIAL_H
 #define ACCEL_PLAN_TRIAL_H
 
-#include "gen/program/program.h"
+#include "gen/plan/plan.h"
 
 struct planner {
   /* The model's graph for a job, in `arena`; NULL with errors in `diags`. */
   struct graph *(*read)(void *context, struct arena *arena, const struct job *job, struct diagnostics *diags);
   void *context;
-  enum program_kind kind;
-  const struct tuning *tuning; /* as plan() takes it */
-  bool shows_map;              /* so, too */
-  bool ends_differentiated;    /* so, too */
+  struct plan_request request; /* its `peeled` and `evaluated` are found for each job */
 };
 
 /* The job's program, with the first iterations of loops peeled off if that takes clearly less memory

@@ -302,7 +302,7 @@ const struct division *divide_job(struct arena *arena, const struct planner *pla
   struct arena *own = arena_new();
   struct diagnostics diags = diagnostics_in(own);
   const struct job with = job_with(job, cut);
-  const struct plan_request request = {.kind = planner->kind, .tuning = planner->tuning};
+  const struct plan_request request = {.kind = planner->request.kind, .tuning = planner->request.tuning};
   struct graph *graph = planner->read(planner->context, own, &with, &diags);
   const struct program *program =
       graph == NULL ? NULL : plan(builder_on(graph, &diags), &with, &request, &diags, NULL, NULL);

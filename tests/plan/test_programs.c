@@ -172,7 +172,7 @@ static void check(const struct model_case *at, uint64_t seed, const struct job *
   struct evaluator *recomputed = evaluate(&bench, job, &diags, &again);
   compare("loss", &again, &loss, 1, at->file);
 
-  struct planner planner = {.read = read_again, .context = &bench, .kind = PROGRAM_TRAIN};
+  struct planner planner = {.read = read_again, .context = &bench, .request.kind = PROGRAM_TRAIN};
   struct program *program = plan_least(bench.arena, &planner, job, &diags, NULL, NULL);
   if (program == NULL) diag_print(&diags, stderr, false);
   assert_non_null(program);

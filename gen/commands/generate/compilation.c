@@ -256,9 +256,9 @@ const char *compilation_job_file(const struct options *options) {
 struct planner compilation_planner(struct compilation *compilation) {
   return (struct planner){.read = read_graph,
                           .context = compilation,
-                          .kind = compilation->kind,
-                          .tuning = compilation->tuning,
-                          .shows_map = compilation->options->device_map};
+                          .request = {.kind = compilation->kind,
+                                      .tuning = compilation->tuning,
+                                      .shows_map = compilation->options->device_map}};
 }
 
 int compile_to_job(struct compilation *compilation) {
@@ -271,7 +271,7 @@ int compile_to_job(struct compilation *compilation) {
 int compile_to_graph(struct compilation *compilation) {
   if (compile_to_job(compilation) != STATUS_OK) return STATUS_BAD_JOB;
   struct planner planner = compilation_planner(compilation);
-  planner.ends_differentiated = true;
+  planner.request.ends_differentiated = true;
   compilation->program =
       plan_least(compilation->arena, &planner, compilation->job, &compilation->diags, NULL, &compilation->dumped);
   return compilation->program != NULL ? STATUS_OK : STATUS_BAD_JOB;
