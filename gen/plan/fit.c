@@ -47,7 +47,8 @@ static int64_t size_below(const struct sizes *sizes, int64_t size) {
   return size;
 }
 
-struct job fit_job(struct arena *arena, const struct job *job, enum fit_size what, int64_t size) {
+/* The job with another size; keys of the job that follow change with it. */
+static struct job resized(struct arena *arena, const struct job *job, enum fit_size what, int64_t size) {
   struct job sized = *job;
   const struct config_value *block = block_size(job);
   if (what == FIT_BATCH) {
@@ -102,7 +103,7 @@ struct search {
 static void try_size(struct search *search, int64_t size) {
   struct fit *fit = &search->fit;
   struct arena *arena = arena_new();
-  const struct job job = fit_job(arena, search->job, search->what, size);
+  const struct job job = resized(arena, search->job, search->what, size);
   const struct trial trial = try_job(search->arena, search->planner, &job);
   arena_free(arena);
   if (trial.good && trial.bytes.total <= search->memory) {

@@ -23,9 +23,6 @@ struct fit {
 struct fit fit_largest(struct arena *arena, const struct planner *planner, const struct job *job, enum fit_size what,
                        int64_t memory);
 
-/* The job with another size; keys of the job that follow change with it. */
-struct job fit_job(struct arena *arena, const struct job *job, enum fit_size what, int64_t size);
-
 /* What the command line sets for it, in `arena`: at most 2, their number in *count. */
 struct job_override *fit_keys(struct arena *arena, const struct job *job, enum fit_size what, int64_t size, int *count);
 

@@ -5,6 +5,7 @@
 
 #include "gen/base/quantity.h"
 #include "gen/base/text.h"
+#include "gen/commands/cli/files.h"
 #include "gen/commands/inspect/fit.h"
 
 /* ---- For people ---- */
@@ -37,8 +38,8 @@ static void add_row(struct text *text, const struct fit_row *row, bool sequences
 
 /* A key as a shell takes it. */
 static void add_key(struct text *text, const struct job_override *key) {
-  const bool plain = strpbrk(key->value, " {}[]*?#&;|<>()$'\"\\~!") == NULL;
-  text_printf(text, plain ? " --set %s=%s" : " --set '%s=%s'", key->key, key->value);
+  const char *word = arena_printf(text->arena, "%s=%s", key->key, key->value);
+  text_printf(text, " --set %s", shell_word(text->arena, word));
 }
 
 static void add_keys(struct text *text, const struct fit_table *table) {
