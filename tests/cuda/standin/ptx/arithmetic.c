@@ -38,10 +38,6 @@ static inline f32 root(f32 a) {
 LESS(f32, bits_of)
 LESS(f64, bits_of_f64)
 
-static inline f32 saturated(f32 x) {
-  return x > 0 ? (x < 1 ? x : 1) : 0;
-}
-
 /* The nearest to what a function gives in double precision; arguments and results that are subnormal are zeros. */
 static f32 power_of_two(f32 x) {
   return flushed(same_nan((f32)exp2((f64)flushed(x))));
@@ -99,9 +95,9 @@ static f64 gross_reciprocal_root(f64 x) {
   TWO(sub_ftz_f32, f32, f32, f32, flushed(sum(flushed(a), -flushed(b))))                                               \
   TWO(mul_ftz_f32, f32, f32, f32, flushed(product(flushed(a), flushed(b))))                                            \
   THREE(fma_rn_ftz_f32, f32, f32, f32, f32, flushed(fused(flushed(a), flushed(b), flushed(c))))                        \
-  TWO(add_sat_f32, f32, f32, f32, saturated(a + b))                                                                    \
-  TWO(mul_sat_f32, f32, f32, f32, saturated(a *b))                                                                     \
-  THREE(fma_rn_sat_f32, f32, f32, f32, f32, saturated(__builtin_fmaf(a, b, c)))                                        \
+  TWO(add_sat_f32, f32, f32, f32, saturated_f32(a + b))                                                                \
+  TWO(mul_sat_f32, f32, f32, f32, saturated_f32(a *b))                                                                 \
+  THREE(fma_rn_sat_f32, f32, f32, f32, f32, saturated_f32(__builtin_fmaf(a, b, c)))                                    \
   TWO(add_f64, f64, f64, f64, a + b)                                                                                   \
   TWO(add_rn_f64, f64, f64, f64, a + b)                                                                                \
   TWO(sub_f64, f64, f64, f64, a - b)                                                                                   \

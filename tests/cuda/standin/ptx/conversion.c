@@ -23,9 +23,6 @@ TO_WHOLE(u32, f64, 0, UINT32_MAX, UINT32_C(1) << 31)
 TO_WHOLE(s64, f64, INT64_MIN, INT64_MAX, INT64_MIN)
 TO_WHOLE(u64, f64, 0, UINT64_MAX, UINT64_C(1) << 63)
 
-static inline f32 saturated_f32(f32 x) {
-  return x > 0 ? (x < 1 ? x : 1) : 0;
-}
 static inline f64 saturated_f64(f64 x) {
   return x > 0 ? (x < 1 ? x : 1) : 0;
 }

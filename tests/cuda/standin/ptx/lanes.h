@@ -84,6 +84,11 @@ static inline f32 flushed(f32 x) {
   return (bits_of(x) & 0x7f800000) == 0 ? f32_of(bits_of(x) & 0x80000000) : x;
 }
 
+/* .sat: within 0 and 1; what is not a number is 0. */
+static inline f32 saturated_f32(f32 x) {
+  return x > 0 ? (x < 1 ? x : 1) : 0;
+}
+
 /* The upper 16 bits, to the nearest, of two equally near to the even one. */
 static inline u16 bf16_of(f32 x) {
   const u32 bits = bits_of(x);
