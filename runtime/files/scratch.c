@@ -22,7 +22,10 @@ static int make_file(const char *folder, struct problem *problem) {
   char path[4096];
   int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return file;
-  if (!rt_join(path, sizeof path, folder, ".accel-XXXXXX", problem)) return -1;
+  if (!rt_join(path, sizeof path, folder, ".accel-XXXXXX", problem)) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
   file = mkostemp(path, O_CLOEXEC);
   if (file >= 0) unlink(path);
   return file;
