@@ -201,7 +201,7 @@ static void reference_matmul(const struct node *node, const double *const *input
     }
 }
 
-static double flops(const struct node *node) {
+double op_fp8_flops(const struct node *node) {
   return 2 * (double)shape_count(node->outputs[0]->shape) * (double)node->inputs[B]->shape.dim[0];
 }
 
@@ -217,8 +217,8 @@ const struct op_kind op_fp8_matmul = {
     .output_names = {"y"},
     .infer = infer_matmul,
     .gradient = gradient,
-    .cost.flops = flops,
-    .cost.matmul_flops = flops,
+    .cost.flops = op_fp8_flops,
+    .cost.matmul_flops = op_fp8_flops,
     .reference.evaluate = reference_matmul,
 };
 
@@ -230,8 +230,8 @@ const struct op_kind op_fp8_matmul_delayed = {
     .infer = infer_matmul,
     .gradient = gradient,
     .evaluation.substitute = plain_product,
-    .cost.flops = flops,
-    .cost.matmul_flops = flops,
+    .cost.flops = op_fp8_flops,
+    .cost.matmul_flops = op_fp8_flops,
     .reference.evaluate = reference_matmul,
 };
 

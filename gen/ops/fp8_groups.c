@@ -47,7 +47,7 @@ static int power_of(enum op_fp8_scaling scaling, double largest) {
   return power < E8M0_LEAST ? E8M0_LEAST : power > E8M0_MOST ? E8M0_MOST : power;
 }
 
-/* Numbers of a group, each so many behind the one before. */
+/* Numbers of a group, with a stride of `step`. */
 static int power_of_group(const struct node *node, const double *x, int64_t count, int64_t step) {
   double largest = 0;
   for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs(x[i * step]));
@@ -169,10 +169,6 @@ static void reference_matmul(const struct node *node, const double *const *input
     outputs[0][i] = reference_sum(node, inputs[A] + i / columns * depth, inputs[B] + i % columns);
 }
 
-static double flops(const struct node *node) {
-  return 2 * (double)shape_count(node->outputs[0]->shape) * (double)node->inputs[B]->shape.dim[0];
-}
-
 const struct op_kind op_fp8_group_matmul = {
     .name = "fp8_group_matmul",
     .class = OP_KERNEL,
@@ -180,8 +176,8 @@ const struct op_kind op_fp8_group_matmul = {
     .output_names = {"y"},
     .infer = infer_matmul,
     .gradient = gradient,
-    .cost.flops = flops,
-    .cost.matmul_flops = flops,
+    .cost.flops = op_fp8_flops,
+    .cost.matmul_flops = op_fp8_flops,
     .reference.evaluate = reference_matmul,
 };
 

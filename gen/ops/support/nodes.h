@@ -128,6 +128,9 @@ struct node *op_fp8_quantize_with(struct builder *builder, struct value *x, stru
 struct value *op_fp8_product(struct builder *builder, struct value *const factors[4], struct value *grad_scale,
                              struct value *grad_history, struct value *wide_a, struct op_fp8 how);
 
+/* The operations of a product of two matrices, of which b is the second input. */
+double op_fp8_flops(const struct node *node);
+
 /* The nearest number of E4M3, or of E5M2, ties to even; saturated. */
 double op_round_fp8(double x, bool e5m2);
 

@@ -138,7 +138,7 @@ enum role { INPUT, WEIGHT, GRAD_OUTPUT };
 /* The scale and the sizes of one of a layer's tensors. */
 static void add_buffers(struct rounding *rounding, const struct parameter *weight, enum role role,
                         struct value **buffers) {
-  static const char *const roles[] = {"input", "weight", "grad_output"};
+  static const char *const roles[] = {"input", "weight", fp8_gradient};
   struct arena *arena = rounding->program->arena;
   const char *module = without_ending(arena, weight->path, ".weight");
   struct scope scope = {.region = weight->value->region, .formal = weight->scope, .path = module != NULL ? module : ""};
