@@ -61,7 +61,7 @@ static bool is_outlier(const struct node *node, double x) {
 }
 
 /* Whether a column of x has an outlier in some row. */
-static bool is_apart(const struct node *node, const double *const *inputs, int64_t column) {
+static bool has_outlier(const struct node *node, const double *const *inputs, int64_t column) {
   const int64_t rows = op_rows(node->inputs[X]->shape), in = op_columns(node->inputs[X]->shape);
   for (int64_t r = 0; r < op_valid(node, inputs, VALID, rows); r++)
     if (is_outlier(node, inputs[X][r * in + column])) return true;
@@ -83,10 +83,10 @@ static void reference(const struct node *node, const double *const *inputs, doub
   const int64_t rows = op_rows(node->inputs[X]->shape), out = node_int(node, "out"), in = node_int(node, "in");
   for (int64_t i = 0; i < rows * out; i++) outputs[Y][i] = 0;
   for (int64_t i = 0; i < in; i++) {
-    const bool apart = is_apart(node, inputs, i);
+    const bool exact = has_outlier(node, inputs, i);
     for (int64_t r = 0; r < rows; r++) {
       const double x = inputs[X][r * in + i], scale = largest_of(node, inputs[X] + r * in, in);
-      const double factor = apart ? x : code_of(x, scale) * scale / 127;
+      const double factor = exact ? x : code_of(x, scale) * scale / 127;
       for (int64_t o = 0; o < out; o++)
         outputs[Y][r * out + o] += factor * inputs[CODES][o * in + i] * inputs[SCALES][o] / 127;
     }

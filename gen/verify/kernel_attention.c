@@ -9,8 +9,8 @@
 
 enum { MOST_SCORES = 30000000 }; /* of a variant, times the width of a head */
 
-/* An array of heads: of each batch and position so many numbers in a row, `row` apart; or, of `by_head`, of each batch
- * and head so many positions. */
+/* An array of heads: of each batch and position so many numbers in a row, rows with a stride of `row`; or, of
+ * `by_head`, of each batch and head so many positions. */
 struct heads {
   int64_t row, heads, positions, width;
   bool by_head;

@@ -15,7 +15,8 @@ enum { TILE_ROWS = 6, TILE_COLUMNS = 8, BLOCK_ROWS = 132, BLOCK_COLUMNS = 256, D
 enum { LANES = TILE_COLUMNS / 2 };
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), may_alias));
 
-/* y [rows][columns], rows `line` apart, += a [terms][TILE_ROWS] times b [terms][TILE_COLUMNS], as they are copied. */
+/* y [rows][columns], rows with a stride of `line`, += a [terms][TILE_ROWS] times b [terms][TILE_COLUMNS], as they are
+ * copied. */
 RT_INLINED void add_tile_body(double *y, int64_t line, const double *a, const double *b, int64_t terms, int64_t rows,
                               int64_t columns) {
   lanes left[TILE_ROWS] = {{0}}, right[TILE_ROWS] = {{0}};
@@ -47,7 +48,7 @@ RT_FOR_WIDTHS(add_block,
               (double *y, int64_t line, const double *a, const double *b, int64_t terms, int64_t rows, int64_t columns),
               (y, line, a, b, terms, rows, columns))
 
-/* Copies [lines][terms], lines `line` and terms `term` apart, as [lines / width][terms][width], with 0 where there is
+/* Copies [lines][terms], with strides of `line` and `term`, as [lines / width][terms][width], with 0 where there is
  * no line. */
 static void copy_block(double *to, const double *from, int64_t line, int64_t term, int64_t lines, int64_t terms,
                        int64_t width) {

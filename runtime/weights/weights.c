@@ -271,7 +271,7 @@ static bool check_states(const struct accel_program *program, const struct sourc
     snprintf(whole, sizeof whole, "%.*s%s", (int)prefix, scales->name, own != NULL ? own : "");
     const struct named_tensor *state = rt_sources_find(sources, whole);
     if (own == NULL || state == NULL) {
-      rt_problem(problem, "%s: there is no '%s' beside '%s'", scales->path, whole, scales->name);
+      rt_problem(problem, "%s: there is no '%s' next to '%s'", scales->path, whole, scales->name);
       return rt_help(problem, "save the quantized weights again");
     }
     if (!rt_layout_read(quantized, state->tensor, state->path, &offset, problem)) return false;

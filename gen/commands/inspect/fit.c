@@ -11,7 +11,7 @@
 #include "gen/commands/generate/targets.h"
 #include "runtime/base/terminal.h"
 
-/* What a process takes beside its arena: libraries, packed operands; a GPU's context. */
+/* What a process takes in addition to its arena: libraries, packed operands; a GPU's context. */
 enum { OF_PROCESS = 64 << 20, OF_CONTEXT = 1 << 30 };
 
 struct fitter {
