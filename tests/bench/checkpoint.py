@@ -1,12 +1,14 @@
 """A checkpoint of GPT-2 124M with AdamW's states (1.49 GB): a trainer against accelerator.save_state and load_state and against
 safetensors, against what the disk writes and reads, all in one run and one folder. Prints a table.
 
-FOLDER=DIR: where to work and what is measured; its trainer is built once. ROUNDS=N: saves and resumes of each kind, 2 by default.
+FOLDER=DIR: where to work and what is measured; its trainer is built once, and stays. Without it a folder is made here and
+removed. ROUNDS=N: saves and resumes of each kind, 2 by default.
 Seconds are medians. Their files are synced after each save, as ours are; saves without a sync are listed separately.
 
 Nothing is deleted before the end, and every write goes where nothing was: on a disk that is notified of deletions, blocks that were
 just freed are several times as fast as fresh ones, and whoever came second would win. So it takes 20 GB of disk for a while."""
 
+import atexit
 import json
 import mmap
 import os
@@ -31,6 +33,8 @@ from transformers import GPT2Config, GPT2LMHeadModel  # noqa: E402
 
 ROUNDS = int(os.environ.get("ROUNDS", 2))
 FOLDER = pathlib.Path(os.environ.get("FOLDER") or tempfile.mkdtemp(prefix="accel-bench-", dir="."))
+if not os.environ.get("FOLDER"):
+    atexit.register(shutil.rmtree, FOLDER.resolve(), ignore_errors=True)
 SCRATCH = FOLDER.resolve() / "scratch"
 SHAPE = {"n_layer": 12, "n_head": 12, "n_embd": 768, "vocab_size": 50257}
 
