@@ -112,8 +112,9 @@ class Init(unittest.TestCase):
         small = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 24, "vocab_size": 300}
         roberta = transformers.RobertaConfig(**small, max_position_embeddings=20, pad_token_id=2)
         transformers.RobertaForMaskedLM(roberta).save_pretrained(self.folder / "roberta")
-        self.init("roberta", "--data", "corpus.txt", data__masking__mask_token=3, training__steps=3, tracking__every=1, data__batch_size=2)
+        self.init("roberta", "--data", "corpus.txt", "--lora", data__masking__mask_token=3, training__steps=3, tracking__every=1, data__batch_size=2)
         self.assertEqual(self.job()["data"]["sequence_length"], 17)
+        self.assertEqual(self.job()["model"]["lora"]["targets"], ["query", "value"])  # of a header that the model includes
         self.train()
         mixture = transformers.Qwen2MoeConfig(**{**small, "intermediate_size": 40}, num_key_value_heads=2, decoder_sparse_step=2, num_experts=4,
                                               num_experts_per_tok=2, moe_intermediate_size=8, shared_expert_intermediate_size=8)

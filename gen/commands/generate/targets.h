@@ -4,7 +4,8 @@
 
 #include "gen/base/arena.h"
 
-/* The modules of an attention that PEFT adapts by default, as the model's C at `source` calls them: "q_proj, v_proj".
+/* The modules of an attention that PEFT adapts by default, as the model's C at `source` or a header next to
+ * it calls them: "q_proj, v_proj".
  * NULL where it has none of these names. */
 const char *usual_targets(struct arena *arena, const char *source);
 
