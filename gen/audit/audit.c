@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "gen/audit/calls.h"
-#include "gen/audit/compile_command.h"
-#include "gen/audit/device.h"
-#include "gen/audit/hidden.h"
-#include "gen/audit/interp.h"
-#include "gen/audit/linked.h"
-#include "gen/audit/machine.h"
-#include "gen/audit/reading.h"
+#include "gen/audit/interp/interp.h"
+#include "gen/audit/machine/linked.h"
+#include "gen/audit/machine/machine.h"
+#include "gen/audit/program/device.h"
 #include "gen/audit/tables.h"
+#include "gen/audit/text/compile_command.h"
+#include "gen/audit/text/hidden.h"
+#include "gen/audit/text/reading.h"
 #include "gen/base/path.h"
 #include "gen/c/parse.h"
 

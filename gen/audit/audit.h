@@ -1,108 +1,11 @@
 /* The audit of a program: claims about what it does, each with a verdict and the locations that support or contradict
- * it. It rests on the program's C (and on its object code, machine.h) alone, not on a job or on the generator. */
+ * it. It rests on the program's C (and on its object code, machine/machine.h) alone, not on a job or on the generator.
+ */
 #ifndef ACCEL_AUDIT_AUDIT_H
 #define ACCEL_AUDIT_AUDIT_H
 
-#include "gen/audit/marks.h"
-
-enum verdict { VERDICT_HOLDS, VERDICT_BROKEN, VERDICT_CANNOT_TELL };
-
-/* A location that breaks a claim, or where its verdict cannot be decided. */
-struct finding {
-  enum verdict verdict; /* never VERDICT_HOLDS */
-  struct location where;
-  const char *message;
-};
-
-/* Something that the claim allows and lists, so that a person can look at it. */
-struct fact {
-  struct location where;
-  const char *message;
-};
-
-struct claim {
-  const char *id;       /* "no-allocation" */
-  const char *sentence; /* the claim, as a sentence */
-  enum verdict verdict; /* broken when any finding is; cannot tell when any other is */
-  const char *evidence; /* what was looked at: "214 calls" */
-  struct finding *findings;
-  int n_findings, findings_capacity;
-  struct fact *facts;
-  int n_facts, facts_capacity;
-};
-
-/* What the audit learns of a function: tree->functions[i]->role, never NULL. */
-struct role {
-  int mark;                   /* for traversals of the call graph */
-  bool in_step_path;          /* reachable from the root */
-  bool is_used;               /* reachable from main */
-  bool is_root;               /* it takes a step */
-  bool exchanges_lasting;     /* it exchanges weights or states among ranks (interp_outside.c) */
-  int gathers_in_place;       /* 1: it calls for that itself, -1: no, 0: not asked yet (interp_outside.c) */
-  int is_kernel;              /* 1: yes, -1: no, 0: not asked yet (interp_call.c) */
-  int orchestrates;           /* the same, of calling kernels */
-  int touches_pointers;       /* the same, of using pointers that last */
-  int does_tensor_work;       /* the same, of loops, matmuls and exchanges (interp_claims.c) */
-  int writes;                 /* the same, of writing memory (interp_left_out.c) */
-  int reaches_collective;     /* the same, of calling collectives (interp_collective.c) */
-  int reaches_transfer;       /* the same, of starting what is waited for later, or of waiting (interp_transfer.c) */
-  int reaches_launch;         /* the same, of collectives or of launching work that was recorded */
-  bool is_followed;           /* the interpreter has followed its body */
-  bool is_launched;           /* a kernel: it runs on the device */
-  struct function *elsewhere; /* its definition in the device's half; NULL: none (device.h) */
-};
-
-struct audit {
-  struct arena *arena;
-  const struct tree *tree;
-  struct marks marks;
-  struct device *device; /* NULL: a program for processors */
-  const char *root;      /* the step path's functions, human-readable: "step" */
-  int n_functions;       /* defined */
-  int n_step_functions;  /* of these, reachable from the root */
-  int n_elsewhere;       /* functions that another file of the program defines */
-  const char *scope;     /* what these are, human-readable: "on the step path" */
-  struct claim *claims;
-  int n_claims, claims_capacity;
-};
-
-/* A command that compiles a program, as a POSIX shell reads it. */
-struct audit_command {
-  const char *text;
-  struct location where; /* of its first byte */
-};
-
-/* A compilation of the program that an object states, as far as the audit has found it to leave the program as it is.
- */
-struct audit_compilation {
-  const char *const *names; /* of the compiler: the first that there is */
-  int n_names;
-  const char *const *flags;
-  int n_flags;
-  const char *const *folders; /* of headers, as they were given: good where the audit has read the same ones */
-  int n_folders;
-  const char *source; /* the program's path, as the compiler was given it and may write it; "" where it is not known */
-  bool is_linked;     /* it makes a program, with the runtime */
-  bool has_ranks, has_sqlite; /* the runtime of several ranks, and SQLite */
-};
-
-/* Who compiles the program once more, for the comparison with its object. */
-struct audit_compiler {
-  /* The path of the object. NULL, and why for people: there is no such compiler, or it fails. */
-  const char *(*compile)(void *context, const struct audit_compilation *compilation, const char **why);
-  void *context;
-};
-
-struct audit_options {
-  const char *text;         /* of the program, which is named all the same; NULL: to be read */
-  const char *const *flags; /* of the compiler, as far as they change what the text means: "-I", "DIR" */
-  int n_flags;
-  const char *root; /* the step path's function; NULL: step, or else what the loops of main call, or of what it calls */
-  const struct audit_command *commands; /* by which it is compiled, in addition to what its first comment says */
-  int n_commands;
-  const char *object;                    /* an object file of the program, which has claims too; NULL: none */
-  const struct audit_compiler *compiler; /* NULL: the object is compared with nothing */
-};
+#include "gen/audit/program/claim.h"
+#include "gen/audit/program/options.h"
 
 /* Reads the program and checks every claim. NULL once there are errors in diags: it is no C that compiles. */
 struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
@@ -111,23 +14,5 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
 /* Reads the program and finds its step path, and checks nothing: each function's role says whether it is in it. */
 struct audit *audit_calls(struct arena *arena, const char *file, const struct audit_options *options,
                           struct diagnostics *diags);
-
-/* A new claim at the end of the list, which holds until a finding says otherwise. The pointer is good until the next
- * claim is added. */
-struct claim *audit_claim(struct audit *audit, const char *id, const char *sentence);
-
-/* Adds a finding; the same message at the same location is added once. */
-void claim_finding(struct audit *audit, struct claim *claim, enum verdict verdict, struct location where,
-                   const char *format, ...) __attribute__((format(printf, 5, 6)));
-void claim_fact(struct audit *audit, struct claim *claim, struct location where, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-void claim_evidence(struct audit *audit, struct claim *claim, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* How many claims have this verdict. */
-int audit_count(const struct audit *audit, enum verdict verdict);
-
-/* "holds", "broken", "cannot tell" */
-const char *verdict_word(enum verdict verdict);
 
 #endif

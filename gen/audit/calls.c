@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "gen/audit/device.h"
-#include "gen/audit/externals.h"
+#include "gen/audit/program/device.h"
+#include "gen/audit/program/externals.h"
 #include "gen/audit/taking.h"
 
 /* ---- Reachability ---- */

@@ -2,7 +2,7 @@
 #ifndef ACCEL_AUDIT_CALLS_H
 #define ACCEL_AUDIT_CALLS_H
 
-#include "gen/audit/audit.h"
+#include "gen/audit/program/claim.h"
 
 /* Finds the root and marks every function that it reaches (in_step_path), and what main reaches (is_used). Fills the
  * audit's root and counts. `root` is the name of the root; NULL: step, or else what the loops of main call, or of what

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "gen/audit/constant.h"
+#include "gen/audit/interp/constant.h"
 
 struct table {
   const struct variable *variable; /* NULL: the description names none */

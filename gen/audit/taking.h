@@ -2,7 +2,7 @@
 #ifndef ACCEL_AUDIT_TAKING_H
 #define ACCEL_AUDIT_TAKING_H
 
-#include "gen/audit/audit.h"
+#include "gen/audit/program/claim.h"
 
 /* Findings for step-path-found: `entry`, main, or what it calls under no condition, has one loop that calls `step` in
  * every iteration; of a program of the runtime's, an

@@ -2,7 +2,7 @@
 #ifndef ACCEL_DEVICE_CODE_DEVICE_CODE_H
 #define ACCEL_DEVICE_CODE_DEVICE_CODE_H
 
-#include "gen/audit/audit.h"
+#include "gen/audit/program/claim.h"
 #include "gen/device_code/device_source.h"
 
 struct device_names {

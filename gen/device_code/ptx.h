@@ -2,7 +2,7 @@
 #ifndef ACCEL_DEVICE_CODE_PTX_H
 #define ACCEL_DEVICE_CODE_PTX_H
 
-#include "gen/audit/audit.h"
+#include "gen/audit/program/claim.h"
 
 /* Reads a PTX file and checks the claims about device code. `text` instead of the file's, or NULL. NULL, with
  * errors in diags, when it cannot be read or is no PTX. */

@@ -5,8 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "gen/audit/linked.h"
-#include "gen/audit/machine.h"
+#include "gen/audit/audit.h"
+#include "gen/audit/machine/linked.h"
+#include "gen/audit/machine/machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "gen/audit/audit.h"
-#include "gen/audit/grammar.h"
-#include "gen/audit/write.h"
+#include "gen/audit/program/grammar.h"
+#include "gen/audit/write/write.h"
 #include "gen/base/path.h"
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/files.h"

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gen/audit/grammar.h"
+#include "gen/audit/program/grammar.h"
 #include "gen/base/embedded.h"
 #include "gen/base/file.h"
 #include "gen/commands/cli/files.h"
