@@ -31,8 +31,8 @@ struct accel_quantized_gemm {
   int64_t rows, out, in;
   bool straight, accumulate;
   enum accel_codes as;
-  const struct accel_quantized_form *form; /* the runtime's own: how the processor reads codes, */
-  bool native;                             /* and whether it multiplies numbers of the type */
+  const struct rt_row_form *form; /* the runtime's own: how the processor reads codes, */
+  bool native;                    /* and whether it multiplies numbers of the type */
 };
 
 /* Makes one ready, by what the processor has. Returns whether numbers of its type are multiplied as such; false: they

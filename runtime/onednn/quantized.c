@@ -6,6 +6,7 @@
 #include "runtime/onednn/gemm.h"
 #include "runtime/onednn/lines.h"
 #include "runtime/onednn/onednn.h"
+#include "runtime/onednn/quantized_row.h"
 
 #include <stddef.h>
 
@@ -15,32 +16,11 @@
 
 enum { BLOCK = ACCEL_QUANTIZED_BLOCK };
 
-/* What differs between processors: the elements of a whole block; the sum of a row's products with x, of whole blocks.
- * x of the latter is in groups of `group` elements: first those whose codes are in the upper halves of bytes. */
-struct accel_quantized_form {
-  int64_t group;
-  void (*widen)(float *to, const uint8_t *codes, const float *levels, float scale);
-  float (*dot)(enum accel_element type, const float *x, const uint8_t *codes, const float *levels, const float *scales,
-               int64_t blocks);
-};
-
-static float rounded(enum accel_element type, float x) {
-  if (type == ACCEL_F32) return x;
-  return type == ACCEL_BF16 ? rt_widen_bfloat16(rt_narrow_bfloat16(x)) : rt_widen_float16(rt_narrow_float16(x));
-}
+/* The elements of a whole block, as a processor reads them. */
+typedef void widen_function(float *to, const uint8_t *codes, const float *levels, float scale);
 
 static void widen_plain(float *to, const uint8_t *codes, const float *levels, float scale) {
   for (int i = 0; i < BLOCK; i++) to[i] = levels[rt_code_4(codes, i)] * scale;
-}
-
-static float dot_plain(enum accel_element type, const float *x, const uint8_t *codes, const float *levels,
-                       const float *scales, int64_t blocks) {
-  float sum = 0, own[LEVELS_4];
-  for (int64_t b = 0; b < blocks; b++) {
-    for (int i = 0; i < LEVELS_4; i++) own[i] = rounded(type, levels[i] * scales[b]);
-    for (int i = 0; i < BLOCK; i++) sum += x[b * BLOCK + i] * own[rt_code_4(codes + b * (BLOCK / 2), i)];
-  }
-  return sum;
 }
 
 #if RT_WIDE
@@ -69,44 +49,6 @@ FOR_AVX2 static void widen_avx2(float *to, const uint8_t *codes, const float *le
   }
 }
 
-/* As `rounded`, of numbers. */
-FOR_AVX2 static inline __m256 rounded_avx2(enum accel_element type, __m256 x) {
-  if (type == ACCEL_F32) return x;
-  if (type == ACCEL_F16) return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
-  const __m256i bits = _mm256_castps_si256(x),
-                last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-  const __m256i up = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), last);
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_srli_epi32(up, 16), 16));
-}
-
-/* Sums with 16 elements, eight of each half of their bytes. */
-FOR_AVX2 static inline void add_16(__m256 sums[2], const float *x, const uint8_t *codes, __m256 lower, __m256 upper) {
-  const __m256i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)codes));
-  const __m256 first = levels_of_8(_mm256_srli_epi32(bytes, 4), lower, upper);
-  sums[0] = _mm256_fmadd_ps(first, _mm256_loadu_ps(x), sums[0]);
-  sums[1] = _mm256_fmadd_ps(levels_of_8(bytes, lower, upper), _mm256_loadu_ps(x + 8), sums[1]);
-}
-
-/* The levels of a block are multiplied by its scale before its elements are read from them. */
-FOR_AVX2 static float dot_avx2(enum accel_element type, const float *x, const uint8_t *codes, const float *levels,
-                               const float *scales, int64_t blocks) {
-  const __m256 low = _mm256_loadu_ps(levels), high = _mm256_loadu_ps(levels + 8), zero = _mm256_setzero_ps();
-  __m256 even[2] = {zero, zero}, odd[2] = {zero, zero};
-  for (int64_t b = 0; b < blocks; b++, codes += BLOCK / 2, x += BLOCK) {
-    const __m256 scale = _mm256_set1_ps(scales[b]);
-    const __m256 lower = rounded_avx2(type, _mm256_mul_ps(low, scale));
-    const __m256 upper = rounded_avx2(type, _mm256_mul_ps(high, scale));
-    add_16(even, x, codes, lower, upper);
-    add_16(odd, x + 16, codes + 8, lower, upper);
-    add_16(even, x + 32, codes + 16, lower, upper);
-    add_16(odd, x + 48, codes + 24, lower, upper);
-  }
-  float lanes[8], total = 0;
-  _mm256_storeu_ps(lanes, _mm256_add_ps(_mm256_add_ps(even[0], even[1]), _mm256_add_ps(odd[0], odd[1])));
-  for (int i = 0; i < 8; i++) total += lanes[i];
-  return total;
-}
-
 FOR_AVX512 static void widen_avx512(float *to, const uint8_t *codes, const float *levels, float scale) {
   const __m512 all = _mm512_loadu_ps(levels), factor = _mm512_set1_ps(scale);
   for (int i = 0; i < BLOCK; i += 16) {
@@ -114,50 +56,20 @@ FOR_AVX512 static void widen_avx512(float *to, const uint8_t *codes, const float
     _mm512_storeu_ps(to + i, _mm512_mul_ps(_mm512_permutexvar_ps(own, all), factor));
   }
 }
-
-FOR_AVX512 static inline __m512 rounded_avx512(enum accel_element type, __m512 x) {
-  if (type == ACCEL_F32) return x;
-  if (type == ACCEL_F16) return _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
-  const __m512i bits = _mm512_castps_si512(x),
-                last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), last);
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_srli_epi32(up, 16), 16));
-}
-
-/* Sums with 32 elements. A permutation takes the lower 4 bits of an index alone. */
-FOR_AVX512 static inline void add_32(__m512 sums[2], const float *x, const uint8_t *codes, __m512 levels) {
-  const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)codes));
-  const __m512 first = _mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), levels);
-  sums[0] = _mm512_fmadd_ps(first, _mm512_loadu_ps(x), sums[0]);
-  sums[1] = _mm512_fmadd_ps(_mm512_permutexvar_ps(bytes, levels), _mm512_loadu_ps(x + 16), sums[1]);
-}
-
-FOR_AVX512 static float dot_avx512(enum accel_element type, const float *x, const uint8_t *codes, const float *levels,
-                                   const float *scales, int64_t blocks) {
-  const __m512 all = _mm512_loadu_ps(levels), zero = _mm512_setzero_ps();
-  __m512 even[2] = {zero, zero}, odd[2] = {zero, zero};
-  for (int64_t b = 0; b < blocks; b++, codes += BLOCK / 2, x += BLOCK) {
-    const __m512 own = rounded_avx512(type, _mm512_mul_ps(all, _mm512_set1_ps(scales[b])));
-    add_32(even, x, codes, own);
-    add_32(odd, x + 32, codes + 16, own);
-  }
-  float lanes[16], total = 0;
-  _mm512_storeu_ps(lanes, _mm512_add_ps(_mm512_add_ps(even[0], even[1]), _mm512_add_ps(odd[0], odd[1])));
-  for (int i = 0; i < 16; i++) total += lanes[i];
-  return total;
-}
 #endif
 
 static float levels_8[LEVELS_8];
 
-bool accel_open_quantized_gemm(struct accel_quantized_gemm *gemm) {
-  static const struct accel_quantized_form plain = {2, widen_plain, dot_plain};
-  gemm->form = &plain;
+static widen_function *best_widen(void) {
 #if RT_WIDE
-  static const struct accel_quantized_form avx2 = {16, widen_avx2, dot_avx2}, avx512 = {32, widen_avx512, dot_avx512};
-  if (__builtin_cpu_supports("x86-64-v3")) gemm->form = &avx2;
-  if (__builtin_cpu_supports("x86-64-v4")) gemm->form = &avx512;
+  if (__builtin_cpu_supports("x86-64-v4")) return widen_avx512;
+  if (__builtin_cpu_supports("x86-64-v3")) return widen_avx2;
 #endif
+  return widen_plain;
+}
+
+bool accel_open_quantized_gemm(struct accel_quantized_gemm *gemm) {
+  gemm->form = rt_row_form();
   rt_levels_8(levels_8);
   gemm->native = gemm->type == ACCEL_BF16 && rt_has_gemm_bfloat16();
   return gemm->type == ACCEL_F32 || gemm->native;
@@ -169,6 +81,7 @@ struct matrix {
   const float *levels;
   const uint8_t *codes;
   struct rt_scales scales;
+  widen_function *widen;
 };
 
 /* Elements [first, first + count) of one row of int8. */
@@ -189,7 +102,7 @@ static void widen_run(const struct matrix *m, float *to, int64_t first, int64_t 
     float scale;
     rt_block_scales(&m->scales, block, 1, &scale);
     if (last - first == BLOCK)
-      m->gemm->form->widen(to, m->codes + first / 2, m->levels, scale);
+      m->widen(to, m->codes + first / 2, m->levels, scale);
     else
       for (int64_t i = first; i < last; i++) to[i - first] = m->levels[rt_code_4(m->codes, i)] * scale;
     to += last - first;
@@ -268,49 +181,14 @@ static void multiply_blocks(const struct matrix *m, uint16_t *y, const uint16_t 
   }
 }
 
-/* ---- One row ---- */
-
-/* Elements of x that are put in the order of a form's groups: as many as a layer's inner width is. */
-enum { MOST_ORDERED = 32768 };
-
-static void put_in_order(const struct accel_quantized_gemm *gemm, float *to, const void *x) {
-  const int64_t group = gemm->form->group, half = group / 2;
-  for (int64_t i = 0; i < gemm->in; i++) {
-    const int64_t at = i / group * group + i % group / 2 + (i % 2 == 0 ? 0 : half);
-    const uint16_t *low = x;
-    if (gemm->type == ACCEL_F32)
-      to[at] = ((const float *)x)[i];
-    else
-      to[at] = gemm->type == ACCEL_BF16 ? rt_widen_bfloat16(low[i]) : rt_widen_float16(low[i]);
-  }
-}
-
-/* One row of y = x W^T, of whole blocks: each element is read from its code into a register, and nowhere else. */
-static void multiply_row(const struct matrix *m, void *y, const void *x) {
-  enum { MOST = 256 };
-  const struct accel_quantized_gemm *gemm = m->gemm;
-  const int64_t blocks = gemm->in / BLOCK, size = gemm->type == ACCEL_F32 ? sizeof(float) : sizeof(uint16_t);
-  _Alignas(64) float ordered[MOST_ORDERED];
-  put_in_order(gemm, ordered, x);
-#pragma omp parallel for
-  for (int64_t o = 0; o < gemm->out; o++) {
-    float sum = 0, scales[MOST];
-    for (int64_t b = 0; b < blocks; b += MOST) {
-      const int64_t count = least(MOST, blocks - b), first = o * blocks + b;
-      rt_block_scales(&m->scales, first, count, scales);
-      sum += gemm->form->dot(gemm->type, ordered + b * BLOCK, m->codes + first * (BLOCK / 2), m->levels, scales, count);
-    }
-    rt_store_lines(gemm->type, gemm->accumulate, (char *)y + o * size, 1, &sum, 1, 1, 1);
-  }
-}
-
 void accel_multiply_quantized(const struct accel_quantized_gemm *gemm, void *y, const void *x, const void *codes,
                               const void *absmax, const float *nested_absmax, const float *nested_offset) {
-  const struct matrix matrix = {gemm, rt_levels_4(gemm->as), codes, {absmax, nested_absmax, nested_offset, levels_8}};
+  const struct matrix matrix = {
+      gemm, rt_levels_4(gemm->as), codes, {absmax, nested_absmax, nested_offset, levels_8}, best_widen()};
   const int64_t columns = gemm->straight ? gemm->in : gemm->out;
   if (gemm->rows == 1 && !gemm->straight && matrix.levels != NULL && gemm->in % BLOCK == 0 &&
-      gemm->in <= MOST_ORDERED) {
-    multiply_row(&matrix, y, x);
+      gemm->in <= RT_MOST_IN_ROW) {
+    rt_multiply_quantized_row(gemm, matrix.levels, y, x, codes, &matrix.scales);
     return;
   }
   if (gemm->type != ACCEL_F32) {
