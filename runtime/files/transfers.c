@@ -24,8 +24,8 @@ static bool must_wait(const struct transfers *transfers, const struct transfer *
   for (int i = 0; i < TRANSFERS; i++) {
     const struct transfer *other = &transfers->items[i];
     if (other->number < transfer->number && uses_memory(other, transfer->memory, transfer->bytes)) return true;
-    if (other->number < transfer->number && other->state != TRANSFER_FREE &&
-        overlap(other->first, other->bytes, transfer->first, transfer->bytes))
+    if (other->number < transfer->number && other->state != TRANSFER_FREE && other->file == transfer->file &&
+        (other->writes || transfer->writes) && overlap(other->first, other->bytes, transfer->first, transfer->bytes))
       return true;
   }
   return false;
@@ -35,9 +35,9 @@ static void give_up(struct transfers *transfers, struct transfer *transfer, int 
   transfer->state = TRANSFER_FREE;
   if (transfers->failed) return;
   transfers->failed = true;
-  rt_problem(&transfers->problem, "%s: %zu bytes could not be %s: %s", transfers->files.path, transfer->bytes,
+  rt_problem(&transfers->problem, "%s: %zu bytes could not be %s: %s", transfer->file->path, transfer->bytes,
              transfer->writes ? "written" : "read", strerror(error));
-  rt_help(&transfers->problem, "checkpoints are whole: with space on a disk that works, '--resume auto' continues");
+  rt_help(&transfers->problem, "%s", transfer->file->cure);
 }
 
 static void start(struct transfers *transfers, struct transfer *transfer) {
@@ -59,8 +59,8 @@ static void start_ready(struct transfers *transfers) {
 
 void rt_transfer_advance(struct transfers *transfers, struct transfer *transfer, ssize_t count) {
   if (count > 0) transfer->done += (size_t)count;
-  const bool refused = count == -EINVAL && transfers->files.direct >= 0; /* the file system wants larger units */
-  if (refused) transfers->files.direct = -1;
+  const bool refused = count == -EINVAL && transfer->file->direct >= 0; /* the file system wants larger units */
+  if (refused) transfer->file->direct = -1;
   if (refused || count == -EINTR || count == -EAGAIN || (count > 0 && transfer->done < transfer->bytes)) {
     start(transfers, transfer);
   } else if (count <= 0) {
@@ -72,10 +72,10 @@ void rt_transfer_advance(struct transfers *transfers, struct transfer *transfer,
   pthread_cond_broadcast(&transfers->changed);
 }
 
-int rt_transfer_file(const struct transfers *transfers, const struct transfer *transfer) {
+int rt_transfer_file(const struct transfer *transfer) {
   const uintptr_t unit = ((uintptr_t)transfer->memory + transfer->done) | (transfer->first + transfer->done) |
                          (transfer->bytes - transfer->done);
-  return transfers->files.direct >= 0 && unit % DIRECT_UNIT == 0 ? transfers->files.direct : transfers->files.file;
+  return transfer->file->direct >= 0 && unit % DIRECT_UNIT == 0 ? transfer->file->direct : transfer->file->file;
 }
 
 /* ---- Calls ---- */
@@ -98,13 +98,15 @@ static void begin(struct transfers *transfers, struct transfer transfer) {
   pthread_mutex_unlock(&transfers->mutex);
 }
 
-void rt_transfers_read(struct transfers *transfers, size_t first, void *memory, size_t bytes) {
-  begin(transfers, (struct transfer){.memory = memory, .first = first, .bytes = bytes});
+void rt_transfers_read(struct transfers *transfers, struct transfer_file *file, size_t first, void *memory,
+                       size_t bytes) {
+  begin(transfers, (struct transfer){.file = file, .memory = memory, .first = first, .bytes = bytes});
 }
 
-void rt_transfers_write(struct transfers *transfers, size_t first, const void *memory, size_t bytes) {
+void rt_transfers_write(struct transfers *transfers, struct transfer_file *file, size_t first, const void *memory,
+                        size_t bytes) {
   char *from = (char *)(uintptr_t)memory;
-  begin(transfers, (struct transfer){.writes = true, .memory = from, .first = first, .bytes = bytes});
+  begin(transfers, (struct transfer){.file = file, .writes = true, .memory = from, .first = first, .bytes = bytes});
 }
 
 static bool is_used(const struct transfers *transfers, const void *memory, size_t bytes) {
@@ -127,7 +129,7 @@ bool rt_transfers_wait(struct transfers *transfers, const void *memory, size_t b
 bool rt_transfer_thread(pthread_t *thread, void *(*work)(void *transfers), struct transfers *transfers,
                         struct problem *problem) {
   const int error = rt_thread_start(thread, STACK, work, transfers);
-  return error == 0 || rt_problem(problem, "no thread for transfers of %s: %s", transfers->files.path, strerror(error));
+  return error == 0 || rt_problem(problem, "no thread for transfers of files: %s", strerror(error));
 }
 
 static bool open_engine(struct transfers *transfers, enum transfer_way way, struct problem *problem) {
@@ -137,13 +139,12 @@ static bool open_engine(struct transfers *transfers, enum transfer_way way, stru
   return way != TRANSFERS_BY_URING && transfers->engine->open(transfers, problem);
 }
 
-struct transfers *rt_transfers_open(struct transfer_files files, enum transfer_way way, struct problem *problem) {
+struct transfers *rt_transfers_open(enum transfer_way way, struct problem *problem) {
   struct transfers *transfers = calloc(1, sizeof *transfers);
   if (transfers == NULL) {
     rt_problem(problem, "no memory for the list of transfers");
     return NULL;
   }
-  transfers->files = files;
   pthread_mutex_init(&transfers->mutex, NULL);
   pthread_cond_init(&transfers->changed, NULL);
   if (open_engine(transfers, way, problem)) return transfers;

@@ -15,6 +15,7 @@ enum transfer_state { TRANSFER_FREE, TRANSFER_WAITS, TRANSFER_RUNS };
 
 struct transfer {
   enum transfer_state state;
+  struct transfer_file *file;
   bool writes;
   uint64_t number; /* in the order of their calls */
   char *memory;
@@ -24,7 +25,6 @@ struct transfer {
 struct transfers {
   const struct transfer_engine *engine;
   void *engine_data;
-  struct transfer_files files;
   pthread_mutex_t mutex; /* of all that follows */
   pthread_cond_t changed;
   struct transfer items[TRANSFERS];
@@ -45,7 +45,7 @@ struct transfer_engine {
 extern const struct transfer_engine rt_transfer_ring, rt_transfer_threads;
 
 /* The file by which the rest of a transfer goes. */
-int rt_transfer_file(const struct transfers *transfers, const struct transfer *transfer);
+int rt_transfer_file(const struct transfer *transfer);
 
 /* An engine reports that `count` bytes of a transfer are done, or -errno. The mutex is held. */
 void rt_transfer_advance(struct transfers *transfers, struct transfer *transfer, ssize_t count);

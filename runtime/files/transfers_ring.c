@@ -23,7 +23,7 @@ static bool submit(struct ring *ring) {
 static bool ring_start(struct transfers *transfers, struct transfer *transfer) {
   struct ring *ring = transfers->engine_data;
   struct io_uring_sqe *entry = io_uring_get_sqe(&ring->uring);
-  const int file = rt_transfer_file(transfers, transfer);
+  const int file = rt_transfer_file(transfer);
   char *memory = transfer->memory + transfer->done;
   const unsigned bytes =
       (unsigned)(transfer->bytes - transfer->done > 1 << 30 ? 1 << 30 : transfer->bytes - transfer->done);
@@ -63,7 +63,7 @@ static bool ring_open(struct transfers *transfers, struct problem *problem) {
   const int error = ring != NULL ? io_uring_queue_init(TRANSFERS, &ring->uring, 0) : -ENOMEM;
   if (error != 0) {
     free(ring);
-    return rt_problem(problem, "no ring for transfers of %s: %s", transfers->files.path, strerror(-error));
+    return rt_problem(problem, "no ring for transfers of files: %s", strerror(-error));
   }
   transfers->engine_data = ring;
   if (rt_transfer_thread(&ring->thread, take_completions, transfers, problem)) return true;
@@ -88,8 +88,8 @@ static void ring_close(struct transfers *transfers) {
 #else
 
 static bool ring_open(struct transfers *transfers, struct problem *problem) {
-  return rt_problem(problem, "no ring for transfers of %s: the runtime was compiled without liburing",
-                    transfers->files.path);
+  (void)transfers;
+  return rt_problem(problem, "no ring for transfers of files: the runtime was compiled without liburing");
 }
 
 static bool ring_start(struct transfers *transfers, struct transfer *transfer) {

@@ -31,8 +31,8 @@ static struct transfer *take(struct crew *crew) {
 }
 
 /* Without the mutex: what runs is nobody else's. */
-static ssize_t move_bytes(const struct transfers *transfers, const struct transfer *transfer) {
-  const int file = rt_transfer_file(transfers, transfer);
+static ssize_t move_bytes(const struct transfer *transfer) {
+  const int file = rt_transfer_file(transfer);
   char *memory = transfer->memory + transfer->done;
   const size_t bytes = transfer->bytes - transfer->done;
   const off_t at = (off_t)(transfer->first + transfer->done);
@@ -51,7 +51,7 @@ static void *work(void *argument) {
     }
     struct transfer *transfer = take(crew);
     pthread_mutex_unlock(&transfers->mutex);
-    const ssize_t count = move_bytes(transfers, transfer);
+    const ssize_t count = move_bytes(transfer);
     pthread_mutex_lock(&transfers->mutex);
     rt_transfer_advance(transfers, transfer, count);
   }

@@ -4,9 +4,12 @@
 #include "runtime/files/transfers.h"
 #include "runtime/process/fail.h"
 
+static const char cure[] = "checkpoints are whole: with space on a disk that works, '--resume auto' continues";
+
 static struct {
   const struct accel_disk_states *states;
   struct scratch scratch;
+  struct transfer_file file;
   struct transfers *transfers;
 } disk;
 
@@ -14,8 +17,8 @@ static bool open_states(const struct accel_program *program, struct problem *pro
   const char *folder = program->disk.folder;
   disk.states = &program->disk;
   if (!rt_scratch_open(&disk.scratch, folder, (size_t)program->disk.count * program->disk.bytes, problem)) return false;
-  const struct transfer_files files = {disk.scratch.file, disk.scratch.direct, folder};
-  disk.transfers = rt_transfers_open(files, TRANSFERS_AS_IS_BEST, problem);
+  disk.file = (struct transfer_file){disk.scratch.file, disk.scratch.direct, folder, cure};
+  disk.transfers = rt_transfers_open(TRANSFERS_AS_IS_BEST, problem);
   return disk.transfers != NULL;
 }
 
@@ -36,11 +39,11 @@ static void close_states(void) {
 const struct accel_disk accel_disk_by_file = {open_states, array_of, close_states, &disk.scratch};
 
 void accel_start_load(int state, size_t first, void *values, size_t bytes) {
-  rt_transfers_read(disk.transfers, offset_of(state) + first, values, bytes);
+  rt_transfers_read(disk.transfers, &disk.file, offset_of(state) + first, values, bytes);
 }
 
 void accel_start_store(int state, size_t first, const void *values, size_t bytes) {
-  rt_transfers_write(disk.transfers, offset_of(state) + first, values, bytes);
+  rt_transfers_write(disk.transfers, &disk.file, offset_of(state) + first, values, bytes);
 }
 
 void accel_wait_disk(const void *memory, size_t bytes) {

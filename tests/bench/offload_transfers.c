@@ -17,20 +17,23 @@ struct shape {
   size_t states, buckets, bytes;
 };
 
-static void load(struct transfers *transfers, const struct shape *shape, char *slots, size_t bucket) {
+static void load(struct transfers *transfers, struct transfer_file *file, const struct shape *shape, char *slots,
+                 size_t bucket) {
   for (size_t s = 0; s < shape->states; s++)
-    rt_transfers_read(transfers, (s * shape->buckets + bucket) * shape->bytes,
+    rt_transfers_read(transfers, file, (s * shape->buckets + bucket) * shape->bytes,
                       slots + (bucket % SLOTS * shape->states + s) * shape->bytes, shape->bytes);
 }
 
-static bool run_round(struct transfers *transfers, const struct shape *shape, char *slots, struct problem *problem) {
-  for (size_t b = 0; b < SLOTS && b < shape->buckets; b++) load(transfers, shape, slots, b);
+static bool run_round(struct transfers *transfers, struct transfer_file *file, const struct shape *shape, char *slots,
+                      struct problem *problem) {
+  for (size_t b = 0; b < SLOTS && b < shape->buckets; b++) load(transfers, file, shape, slots, b);
   for (size_t b = 0; b < shape->buckets; b++) {
     char *slot = slots + b % SLOTS * shape->states * shape->bytes;
     if (!rt_transfers_wait(transfers, slot, shape->states * shape->bytes, problem)) return false;
     for (size_t s = 0; s < shape->states; s++)
-      rt_transfers_write(transfers, (s * shape->buckets + b) * shape->bytes, slot + s * shape->bytes, shape->bytes);
-    if (b + SLOTS < shape->buckets) load(transfers, shape, slots, b + SLOTS);
+      rt_transfers_write(transfers, file, (s * shape->buckets + b) * shape->bytes, slot + s * shape->bytes,
+                         shape->bytes);
+    if (b + SLOTS < shape->buckets) load(transfers, file, shape, slots, b + SLOTS);
   }
   return rt_transfers_wait(transfers, NULL, 0, problem);
 }
@@ -45,13 +48,12 @@ int main(int argc, char **argv) {
               rt_scratch_open(&scratch, argv[1], shape.states * shape.buckets * shape.bytes, &problem);
   struct transfers *transfers = NULL;
   if (good) memset(arena.base, 1, SLOTS * shape.states * shape.bytes);
-  if (good)
-    transfers = rt_transfers_open((struct transfer_files){scratch.file, scratch.direct, argv[1]}, TRANSFERS_AS_IS_BEST,
-                                  &problem);
+  if (good) transfers = rt_transfers_open(TRANSFERS_AS_IS_BEST, &problem);
   good = transfers != NULL;
+  struct transfer_file file = {scratch.file, scratch.direct, argv[1], ""};
   for (long i = 0; good && i < strtol(argv[5], NULL, 10); i++) {
     const double began = rt_now();
-    good = run_round(transfers, &shape, arena.base, &problem);
+    good = run_round(transfers, &file, &shape, arena.base, &problem);
     printf("%.3f\n", 1e3 * (rt_now() - began));
   }
   if (!good) fprintf(stderr, "error: %s\n", problem.what);

@@ -20,8 +20,11 @@ static char folder[] = "/tmp/accel-transfers-XXXXXX";
 static char *memory; /* aligned to pages */
 static struct problem problem;
 
+static struct transfer_file file; /* of the test */
+
 static struct transfers *begin(const struct scratch *scratch, enum transfer_way way) {
-  return rt_transfers_open((struct transfer_files){scratch->file, scratch->direct, folder}, way, &problem);
+  file = (struct transfer_file){scratch->file, scratch->direct, folder, "free space"};
+  return rt_transfers_open(way, &problem);
 }
 
 /* A ring is not there on each machine; threads are. */
@@ -44,13 +47,13 @@ static void count_up(enum transfer_way way, size_t shift) {
   struct transfers *transfers = require(&scratch, way);
   char *slots[] = {memory + shift, memory + BLOCK + PAGE + shift};
   for (int round = 0; round < ROUNDS; round++) {
-    for (size_t b = 0; b < 2; b++) rt_transfers_read(transfers, b * BLOCK + shift, slots[b], BLOCK);
+    for (size_t b = 0; b < 2; b++) rt_transfers_read(transfers, &file, b * BLOCK + shift, slots[b], BLOCK);
     for (size_t b = 0; b < BLOCKS; b++) {
       char *slot = slots[b % 2];
       assert_true(rt_transfers_wait(transfers, slot, BLOCK, &problem));
       for (size_t i = 0; i < BLOCK; i++) slot[i] = (char)(slot[i] + (char)(b + i % 7 + 1));
-      rt_transfers_write(transfers, b * BLOCK + shift, slot, BLOCK);
-      if (b + 2 < BLOCKS) rt_transfers_read(transfers, (b + 2) * BLOCK + shift, slot, BLOCK);
+      rt_transfers_write(transfers, &file, b * BLOCK + shift, slot, BLOCK);
+      if (b + 2 < BLOCKS) rt_transfers_read(transfers, &file, (b + 2) * BLOCK + shift, slot, BLOCK);
     }
   }
   assert_true(rt_transfers_wait(transfers, NULL, 0, &problem));
@@ -79,11 +82,11 @@ static void all_are_done(enum transfer_way way) {
   assert_true(rt_scratch_open(&scratch, folder, SIZE, &problem));
   struct transfers *transfers = require(&scratch, way);
   for (size_t i = 0; i < SIZE; i++) memory[i] = (char)(i * 31 + i / PAGE);
-  for (size_t at = 0; at < SIZE; at += PAGE) rt_transfers_write(transfers, at, memory + at, PAGE);
+  for (size_t at = 0; at < SIZE; at += PAGE) rt_transfers_write(transfers, &file, at, memory + at, PAGE);
   assert_true(rt_transfers_wait(transfers, memory, SIZE, &problem));
   assert_memory_equal(scratch.bytes, memory, SIZE);
   memset(memory, 0, SIZE);
-  for (size_t at = 0; at < SIZE; at += PAGE) rt_transfers_read(transfers, at, memory + at, PAGE);
+  for (size_t at = 0; at < SIZE; at += PAGE) rt_transfers_read(transfers, &file, at, memory + at, PAGE);
   assert_true(rt_transfers_wait(transfers, memory, SIZE, &problem));
   assert_memory_equal(scratch.bytes, memory, SIZE);
   rt_transfers_close(transfers);
@@ -102,7 +105,7 @@ static void meet_failures(enum transfer_way way) {
   struct rlimit limit, small = {.rlim_cur = BLOCK, .rlim_max = RLIM_INFINITY};
   assert_true(rt_scratch_open(&scratch, folder, SIZE, &problem));
   struct transfers *transfers = require(&scratch, way);
-  rt_transfers_read(transfers, SIZE, memory, PAGE);
+  rt_transfers_read(transfers, &file, SIZE, memory, PAGE);
   assert_false(rt_transfers_wait(transfers, memory, PAGE, &problem));
   assert_non_null(strstr(problem.what, "4096 bytes could not be read"));
   rt_transfers_close(transfers);
@@ -111,11 +114,11 @@ static void meet_failures(enum transfer_way way) {
   small.rlim_max = limit.rlim_max;
   setrlimit(RLIMIT_FSIZE, &small);
   signal(SIGXFSZ, SIG_IGN);
-  for (size_t at = 0; at < SIZE; at += BLOCK) rt_transfers_write(transfers, at, memory + at, BLOCK);
+  for (size_t at = 0; at < SIZE; at += BLOCK) rt_transfers_write(transfers, &file, at, memory + at, BLOCK);
   assert_false(rt_transfers_wait(transfers, memory, SIZE, &problem));
   setrlimit(RLIMIT_FSIZE, &limit);
   assert_non_null(strstr(problem.what, "could not be written: File too large"));
-  assert_non_null(strstr(problem.help, "--resume auto"));
+  assert_non_null(strstr(problem.help, "free space"));
   rt_transfers_close(transfers);
   rt_scratch_close(&scratch);
 }
