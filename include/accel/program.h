@@ -93,6 +93,10 @@ struct accel_read {
   size_t first, at, bytes;
 };
 
+/* Links what reads them. */
+struct accel_layer_reader;
+extern const struct accel_layer_reader accel_layers_from_files;
+
 /* The offset of a parameter's gradient, in bytes from the first one; -1: there is none. */
 struct accel_gradient {
   int64_t offset, stride; /* from one layer to the next */
@@ -451,8 +455,9 @@ struct accel_program {
   struct accel_adapters adapters;
   const struct accel_quantized *quantized;
   int n_quantized;
-  const struct accel_read *reads; /* layers that are not in memory; the last row is none */
-  int n_reads;                    /* 0: all are */
+  const struct accel_read *reads;          /* layers that are not in memory; the last row is none */
+  int n_reads;                             /* 0: all are */
+  const struct accel_layer_reader *reader; /* accel_layers_from_files; NULL: nothing is read */
 };
 
 #endif

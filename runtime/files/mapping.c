@@ -17,13 +17,18 @@ static bool cannot(struct problem *problem, const char *path, const char *what, 
   return rt_help(problem, "%s", cure);
 }
 
-bool rt_map_file(struct mapping *mapping, int file, const char *path, const char *cure, struct problem *problem) {
+static bool examine(int file, const char *path, size_t *size, const char *cure, struct problem *problem) {
   struct stat status;
-  *mapping = (struct mapping){0};
   if (fstat(file, &status) != 0) return cannot(problem, path, "cannot be examined", strerror(errno), cure);
   if (!S_ISREG(status.st_mode)) return cannot(problem, path, "cannot be read", "not a regular file", cure);
   if ((uintmax_t)status.st_size > SIZE_MAX) return cannot(problem, path, "cannot be mapped", "too large", cure);
-  mapping->size = (size_t)status.st_size;
+  *size = (size_t)status.st_size;
+  return true;
+}
+
+bool rt_map_file(struct mapping *mapping, int file, const char *path, const char *cure, struct problem *problem) {
+  *mapping = (struct mapping){0};
+  if (!examine(file, path, &mapping->size, cure, problem)) return false;
   if (mapping->size == 0) return true;
   void *bytes = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE, file, 0);
   if (bytes == MAP_FAILED) return cannot(problem, path, "cannot be mapped", strerror(errno), cure);
@@ -31,13 +36,35 @@ bool rt_map_file(struct mapping *mapping, int file, const char *path, const char
   return true;
 }
 
+static int open_for_reading(const char *path, const char *cure, struct problem *problem) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not to wait for the writer of a pipe */
+  if (file < 0) cannot(problem, path, "cannot be opened", strerror(errno), cure);
+  return file;
+}
+
+int rt_open_regular(const char *path, size_t *size, const char *cure, struct problem *problem) {
+  const int file = open_for_reading(path, cure, problem);
+  if (file < 0 || examine(file, path, size, cure, problem)) return file;
+  close(file);
+  return -1;
+}
+
 bool rt_map(struct mapping *mapping, const char *path, const char *cure, struct problem *problem) {
   *mapping = (struct mapping){0};
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not to wait for the writer of a pipe */
-  if (file < 0) return cannot(problem, path, "cannot be opened", strerror(errno), cure);
+  const int file = open_for_reading(path, cure, problem);
+  if (file < 0) return false;
   bool mapped = rt_map_file(mapping, file, path, cure, problem);
   close(file);
   return mapped;
+}
+
+bool rt_map_part(struct mapping *mapping, int file, size_t first, size_t size, const uint8_t **at) {
+  const size_t before = first % (size_t)sysconf(_SC_PAGESIZE);
+  void *bytes = mmap(NULL, size + before, PROT_READ, MAP_PRIVATE, file, (off_t)(first - before));
+  if (bytes == MAP_FAILED) return false;
+  *mapping = (struct mapping){bytes, size + before};
+  *at = mapping->bytes + before;
+  return true;
 }
 
 void rt_map_ahead(const struct mapping *mapping) {

@@ -18,6 +18,13 @@ bool rt_map(struct mapping *mapping, const char *path, const char *cure, struct 
 /* The same of an open file; `path` is for messages. */
 bool rt_map_file(struct mapping *mapping, int file, const char *path, const char *cure, struct problem *problem);
 
+/* Opens the regular file at `path` for reading, with its size in *size; the caller closes it. -1 with a problem. */
+int rt_open_regular(const char *path, size_t *size, const char *cure, struct problem *problem);
+
+/* Maps bytes [first, first + size) of an open file, in whole pages: the first one of them is at *at, the memory is the
+ * mapping's. False with errno. */
+bool rt_map_part(struct mapping *mapping, int file, size_t first, size_t size, const uint8_t **at);
+
 /* Tells the system that all of it will be read, so that the disk is ahead of who reads. */
 void rt_map_ahead(const struct mapping *mapping);
 

@@ -9,6 +9,12 @@
 
 enum { LENGTH_BYTES = 8, MOST_HEADER_BYTES = 100000000 }; /* the limit of the reference implementation */
 
+/* What follows a header: so many bytes from a byte of the file on. */
+struct data {
+  const uint8_t *file;
+  size_t at, size;
+};
+
 static const char cure[] = "the file is damaged or not safetensors: copy, download or save it again";
 
 static bool broken(struct problem *problem) {
@@ -83,8 +89,8 @@ static bool parse_shape(struct stored_tensor *tensor, const json_t *entry, uint6
   return true;
 }
 
-static bool parse_range(struct stored_tensor *tensor, const json_t *entry, const uint8_t *data, size_t size,
-                        uint64_t needed, const char *path, struct problem *problem) {
+static bool parse_range(struct stored_tensor *tensor, const json_t *entry, const struct data *data, uint64_t needed,
+                        const char *path, struct problem *problem) {
   const json_t *offsets = json_object_get(entry, "data_offsets");
   const json_t *first = json_array_get(offsets, 0), *second = json_array_get(offsets, 1);
   if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(second)) {
@@ -92,9 +98,9 @@ static bool parse_range(struct stored_tensor *tensor, const json_t *entry, const
     return broken(problem);
   }
   int64_t begin = json_integer_value(first), end = json_integer_value(second);
-  if (begin < 0 || end < begin || (uint64_t)end > size) {
+  if (begin < 0 || end < begin || (uint64_t)end > data->size) {
     rt_problem(problem, "%s: tensor '%.200s': bytes %" PRId64 " to %" PRId64 " are outside the file's data of %zu",
-               path, tensor->name, begin, end, size);
+               path, tensor->name, begin, end, data->size);
     return broken(problem);
   }
   if ((uint64_t)(end - begin) != needed) {
@@ -102,24 +108,25 @@ static bool parse_range(struct stored_tensor *tensor, const json_t *entry, const
                tensor->name, end - begin, needed);
     return broken(problem);
   }
-  tensor->bytes = data + begin;
+  tensor->at = data->at + (size_t)begin;
+  tensor->bytes = data->file + tensor->at;
   tensor->size = (size_t)needed;
   return true;
 }
 
-static bool parse_tensor(struct stored_tensor *tensor, const char *name, const json_t *entry, const uint8_t *data,
-                         size_t size, const char *path, struct problem *problem) {
+static bool parse_tensor(struct stored_tensor *tensor, const char *name, const json_t *entry, const struct data *data,
+                         const char *path, struct problem *problem) {
   uint64_t needed = 0;
   *tensor = (struct stored_tensor){.name = name};
   return parse_dtype(tensor, entry, path, problem) && parse_shape(tensor, entry, &needed, path, problem) &&
-         parse_range(tensor, entry, data, size, needed, path, problem);
+         parse_range(tensor, entry, data, needed, path, problem);
 }
 
 static bool is_metadata(const char *name) {
   return strcmp(name, "__metadata__") == 0;
 }
 
-static bool parse_tensors(struct safetensors *file, const uint8_t *data, size_t size, const char *path,
+static bool parse_tensors(struct safetensors *file, const struct data *data, const char *path,
                           struct problem *problem) {
   json_t *header = file->header, *entry;
   const char *name;
@@ -127,7 +134,7 @@ static bool parse_tensors(struct safetensors *file, const uint8_t *data, size_t 
   if (file->tensors == NULL) return rt_problem(problem, "%s: no memory for the list of tensors", path);
   json_object_foreach(header, name, entry) {
     if (is_metadata(name)) continue;
-    if (!parse_tensor(&file->tensors[file->count], name, entry, data, size, path, problem)) return false;
+    if (!parse_tensor(&file->tensors[file->count], name, entry, data, path, problem)) return false;
     file->count++;
   }
   return true;
@@ -135,26 +142,26 @@ static bool parse_tensors(struct safetensors *file, const uint8_t *data, size_t 
 
 static int by_position(const void *a, const void *b) {
   const struct stored_tensor *left = a, *right = b;
-  if (left->bytes != right->bytes) return left->bytes < right->bytes ? -1 : 1;
+  if (left->at != right->at) return left->at < right->at ? -1 : 1;
   if (left->size != right->size) return left->size < right->size ? -1 : 1;
   return strcmp(left->name, right->name);
 }
 
 /* The format wants every byte to belong to exactly one tensor: no file can hide or share bytes. */
-static bool check_cover(const struct safetensors *file, const uint8_t *data, size_t size, const char *path,
+static bool check_cover(const struct safetensors *file, const struct data *data, const char *path,
                         struct problem *problem) {
-  const uint8_t *at = data;
+  size_t at = data->at;
   for (int i = 0; i < file->count; i++) {
     const struct stored_tensor *tensor = &file->tensors[i];
-    if (tensor->bytes != at) {
-      rt_problem(problem, "%s: tensor '%.200s': begins at byte %td of the data, where %td was expected (%s)", path,
-                 tensor->name, tensor->bytes - data, at - data, tensor->bytes < at ? "an overlap" : "a hole");
+    if (tensor->at != at) {
+      rt_problem(problem, "%s: tensor '%.200s': begins at byte %zu of the data, where %zu was expected (%s)", path,
+                 tensor->name, tensor->at - data->at, at - data->at, tensor->at < at ? "an overlap" : "a hole");
       return broken(problem);
     }
     at += tensor->size;
   }
-  if ((size_t)(at - data) == size) return true;
-  rt_problem(problem, "%s: %zu bytes of data, but its tensors take %td", path, size, at - data);
+  if (at - data->at == data->size) return true;
+  rt_problem(problem, "%s: %zu bytes of data, but its tensors take %zu", path, data->size, at - data->at);
   return broken(problem);
 }
 
@@ -184,18 +191,24 @@ static bool check_length(const char *path, const uint8_t *bytes, size_t size, ui
   return broken(problem);
 }
 
+size_t rt_safetensors_header(const uint8_t *bytes, size_t size) {
+  struct problem ignored;
+  uint64_t length = 0;
+  return check_length("", bytes, size, &length, &ignored) ? LENGTH_BYTES + (size_t)length : 0;
+}
+
 bool rt_safetensors_read(struct safetensors *file, const char *path, const uint8_t *bytes, size_t size,
                          struct problem *problem) {
   uint64_t length = 0;
   *file = (struct safetensors){0};
   if (!check_length(path, bytes, size, &length, problem)) return false;
-  const uint8_t *data = bytes + LENGTH_BYTES + length;
-  size_t data_size = size - LENGTH_BYTES - (size_t)length;
+  const size_t at = LENGTH_BYTES + (size_t)length;
+  const struct data data = {bytes, at, size - at};
   bool parsed = parse_header(file, path, bytes + LENGTH_BYTES, (size_t)length, problem) &&
-                parse_tensors(file, data, data_size, path, problem);
+                parse_tensors(file, &data, path, problem);
   if (parsed) {
     qsort(file->tensors, (size_t)file->count, sizeof *file->tensors, by_position);
-    parsed = check_cover(file, data, data_size, path, problem);
+    parsed = check_cover(file, &data, path, problem);
   }
   if (!parsed) rt_safetensors_free(file);
   return parsed;

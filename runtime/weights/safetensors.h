@@ -16,8 +16,9 @@ struct stored_tensor {
   char dtype[12]; /* as the file spells it: "F32" */
   int rank;
   int64_t shape[8];
-  const uint8_t *bytes; /* perhaps not aligned */
-  size_t size;
+  const uint8_t *bytes; /* perhaps not aligned; NULL: they are in `file`, which is not mapped (window.h) */
+  size_t size, at;      /* of safetensors, the place in its file */
+  int file;
 };
 
 /* Memory that belongs to a file. */
@@ -37,8 +38,12 @@ struct safetensors {
 /* Bytes of a value of a type as files spell it; 0: it is not known. */
 size_t rt_stored_size(const char *dtype);
 
+/* The bytes of a file of `size` bytes up to the end of its header, of which the first 8 are in `bytes`, or fewer where
+ * it has fewer; 0: it cannot have one. */
+size_t rt_safetensors_header(const uint8_t *bytes, size_t size);
+
 /* Reads the header of the file in `bytes` and proves that every tensor is inside, where its shape says, without
- * overlaps and without holes. The tensors point into `bytes`. */
+ * overlaps and without holes. The tensors point into `bytes`, of which nothing after the header is read. */
 bool rt_safetensors_read(struct safetensors *file, const char *path, const uint8_t *bytes, size_t size,
                          struct problem *problem);
 

@@ -2,6 +2,7 @@
 
 #include "runtime/weights/torch_file.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,18 +15,52 @@
 const char rt_diffusers_stem[] = "diffusion_pytorch_model";
 static const char index_ending[] = ".index.json";
 
+static bool open_mapped(struct shard *shard, const char *cure, struct problem *problem) {
+  if (!rt_map(&shard->mapping, shard->path, cure, problem)) return false;
+  const bool is_torch = rt_torch_is(shard->mapping.bytes, shard->mapping.size);
+  return (is_torch ? rt_torch_read : rt_safetensors_read)(&shard->tensors, shard->path, shard->mapping.bytes,
+                                                          shard->mapping.size, problem);
+}
+
+/* The header alone is mapped, until it has been read. */
+static bool open_unmapped(struct shard *shard, const char *cure, struct problem *problem) {
+  struct mapping header;
+  uint8_t first[64] = {0};
+  const uint8_t *bytes = first;
+  size_t size;
+  shard->file = rt_open_regular(shard->path, &size, cure, problem);
+  if (shard->file < 0) return false;
+  const ssize_t count = pread(shard->file, first, sizeof first, 0);
+  if (count > 0 && rt_torch_is(first, (size_t)count)) return open_mapped(shard, cure, problem);
+  const size_t length = count >= 8 ? rt_safetensors_header(first, size) : 0;
+  const bool mapped = length > 0 && rt_map_part(&header, shard->file, 0, length, &bytes);
+  if (length > 0 && !mapped)
+    return rt_problem(problem, "%s: its header cannot be mapped: %s", shard->path, strerror(errno));
+  const bool good = rt_safetensors_read(&shard->tensors, shard->path, bytes, size, problem);
+  for (int i = 0; good && i < shard->tensors.count; i++) {
+    shard->tensors.tensors[i].bytes = NULL;
+    shard->tensors.tensors[i].file = shard->file;
+  }
+  if (mapped) rt_unmap(&header);
+  return good;
+}
+
+static void close_one(struct shard *shard) {
+  rt_safetensors_free(&shard->tensors);
+  rt_unmap(&shard->mapping);
+  if (shard->file >= 0) close(shard->file);
+}
+
 static bool open_one(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
   struct shard *shard = &shards->items[shards->count];
+  *shard = (struct shard){.file = -1};
   snprintf(shard->path, sizeof shard->path, "%s", path);
-  if (!rt_map(&shard->mapping, path, cure, problem)) return false;
-  const bool is_torch = rt_torch_is(shard->mapping.bytes, shard->mapping.size);
-  if (!(is_torch ? rt_torch_read : rt_safetensors_read)(&shard->file, shard->path, shard->mapping.bytes,
-                                                        shard->mapping.size, problem)) {
-    rt_unmap(&shard->mapping);
+  if (!(shards->unmapped ? open_unmapped : open_mapped)(shard, cure, problem)) {
+    close_one(shard);
     return false;
   }
   shards->count++;
-  shards->n_tensors += shard->file.count;
+  shards->n_tensors += shard->tensors.count;
   return true;
 }
 
@@ -53,7 +88,7 @@ static bool is_plain(const char *name) {
   return name[0] != '\0' && strchr(name, '/') == NULL && strlen(name) < 256;
 }
 
-static bool open_mapped(struct shards *shards, const char *path, const json_t *map, struct problem *problem) {
+static bool open_named_by(struct shards *shards, const char *path, const json_t *map, struct problem *problem) {
   char folder[4096], file[4096 + 256];
   const char *tensor;
   json_t *entry;
@@ -82,7 +117,7 @@ static bool open_index(struct shards *shards, const char *path, const char *cure
   else if (!json_is_object(map))
     rt_problem(problem, "%s: the index has no 'weight_map'", path);
   else
-    opened = open_mapped(shards, path, map, problem);
+    opened = open_named_by(shards, path, map, problem);
   json_decref(root);
   rt_unmap(&mapping);
   return opened;
@@ -97,7 +132,8 @@ static bool sort_names(struct shards *shards, const char *path, struct problem *
   shards->by_name = calloc((size_t)shards->n_tensors + 1, sizeof *shards->by_name);
   if (shards->by_name == NULL) return rt_problem(problem, "%s: no memory for the list of tensors", path);
   for (int i = 0; i < shards->count; i++)
-    for (int k = 0; k < shards->items[i].file.count; k++) shards->by_name[count++] = &shards->items[i].file.tensors[k];
+    for (int k = 0; k < shards->items[i].tensors.count; k++)
+      shards->by_name[count++] = &shards->items[i].tensors.tensors[k];
   for (int i = 0; i < shards->joined.count; i++) shards->by_name[count++] = &shards->joined.tensors[i];
   qsort(shards->by_name, (size_t)count, sizeof *shards->by_name, by_name);
   for (int i = 1; i < count; i++)
@@ -152,14 +188,13 @@ bool rt_shards_of_folder(const char *folder, char *path, size_t size) {
 }
 
 static bool open_named(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
-  *shards = (struct shards){0};
   const bool opened = open_all(shards, path, cure, problem);
   if (!opened) rt_shards_close(shards);
   return opened;
 }
 
-bool rt_shards_open_in(struct shards *shards, const char *folder, const char *stem, const char *cure,
-                       struct problem *problem) {
+static bool open_stem(struct shards *shards, const char *folder, const char *stem, const char *cure,
+                      struct problem *problem) {
   char path[4096];
   const int length = snprintf(path, sizeof path, "%s/%s.safetensors.index.json", folder, stem);
   if (length < 0 || (size_t)length >= sizeof path) return rt_problem(problem, "%.200s…: the path is too long", folder);
@@ -167,11 +202,27 @@ bool rt_shards_open_in(struct shards *shards, const char *folder, const char *st
   return open_named(shards, path, cure, problem);
 }
 
-bool rt_shards_open(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
+static bool open_path(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
   char found[4096];
   if (!is_folder(path)) return open_named(shards, path, cure, problem);
   if (rt_shards_of_folder(path, found, sizeof found)) return open_named(shards, found, cure, problem);
-  return rt_shards_open_in(shards, path, "model", cure, problem);
+  return open_stem(shards, path, "model", cure, problem);
+}
+
+bool rt_shards_open_in(struct shards *shards, const char *folder, const char *stem, const char *cure,
+                       struct problem *problem) {
+  *shards = (struct shards){0};
+  return open_stem(shards, folder, stem, cure, problem);
+}
+
+bool rt_shards_open(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
+  *shards = (struct shards){0};
+  return open_path(shards, path, cure, problem);
+}
+
+bool rt_shards_open_unmapped(struct shards *shards, const char *path, const char *cure, struct problem *problem) {
+  *shards = (struct shards){.unmapped = true};
+  return open_path(shards, path, cure, problem);
 }
 
 const struct stored_tensor *rt_shards_find(const struct shards *shards, const char *name) {
@@ -184,8 +235,7 @@ const struct stored_tensor *rt_shards_find(const struct shards *shards, const ch
 
 void rt_shards_close(struct shards *shards) {
   for (int i = 0; i < shards->count; i++) {
-    rt_safetensors_free(&shards->items[i].file);
-    rt_unmap(&shards->items[i].mapping);
+    close_one(&shards->items[i]);
   }
   rt_parts_free(&shards->joined);
   free(shards->items);

@@ -20,12 +20,14 @@ bool rt_shards_remove(const char *folder, const char *stem, struct problem *prob
 
 struct shard {
   char path[4096];
+  int file; /* open, of files that are not mapped; else -1 */
   struct mapping mapping;
-  struct safetensors file;
+  struct safetensors tensors;
 };
 
 /* The tensors of one file, of all that an index names, or of the parts of ranks (parts.h). */
 struct shards {
+  bool unmapped;
   struct shard *items;
   int count;
   struct joined joined; /* of parts that ranks wrote */
@@ -43,6 +45,10 @@ bool rt_shards_of_folder(const char *folder, char *path, size_t size);
 /* Opens a file of safetensors or of torch.save, an index (….index.json, ….parts.json), or a folder's model. No tensor
  * may be in two files. `cure` is the help where the file is missing. */
 bool rt_shards_open(struct shards *shards, const char *path, const char *cure, struct problem *problem);
+
+/* The same of files that stay open instead of being mapped: of safetensors, tensors are in memory as long as a window
+ * is (window.h). Files of torch.save and those of ranks are mapped. */
+bool rt_shards_open_unmapped(struct shards *shards, const char *path, const char *cure, struct problem *problem);
 
 /* The same for STEM.safetensors or one of its indices in `folder`. */
 bool rt_shards_open_in(struct shards *shards, const char *folder, const char *stem, const char *cure,

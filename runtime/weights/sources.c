@@ -89,7 +89,7 @@ static int by_name(const void *a, const void *b) {
 
 /* torch.save keeps all names of what is tied. */
 static bool is_same(const struct stored_tensor *a, const struct stored_tensor *b) {
-  return a->bytes == b->bytes && a->size == b->size && a->size > 0;
+  return a->bytes == b->bytes && a->file == b->file && a->at == b->at && a->size == b->size && a->size > 0;
 }
 
 static bool sort(struct sources *sources, struct problem *problem) {
@@ -127,7 +127,8 @@ const struct named_tensor *rt_sources_find(const struct sources *sources, const 
 /* ---- Files ---- */
 
 static bool open_one(struct sources *sources, const char *path, const char *cure, struct problem *problem) {
-  if (!rt_shards_open(&sources->items[sources->count], path, cure, problem)) return false;
+  struct shards *shards = &sources->items[sources->count];
+  if (!(sources->unmapped ? rt_shards_open_unmapped : rt_shards_open)(shards, path, cure, problem)) return false;
   sources->paths[sources->count++] = path;
   return true;
 }
@@ -141,15 +142,16 @@ static bool open_all(struct sources *sources, const struct accel_start_file *sta
   return good;
 }
 
-static bool make_room(struct sources *sources, int count, struct problem *problem) {
-  *sources = (struct sources){.items = calloc((size_t)count, sizeof *sources->items),
+static bool make_room(struct sources *sources, int count, bool unmapped, struct problem *problem) {
+  *sources = (struct sources){.unmapped = unmapped,
+                              .items = calloc((size_t)count, sizeof *sources->items),
                               .paths = calloc((size_t)count, sizeof *sources->paths)};
   return (sources->items != NULL && sources->paths != NULL) || rt_problem(problem, "no memory for the list of files");
 }
 
-bool rt_sources_open(struct sources *sources, const struct accel_start_file *start, const char *path,
+bool rt_sources_open(struct sources *sources, const struct accel_start_file *start, const char *path, bool unmapped,
                      struct problem *problem) {
-  if (make_room(sources, start->n_renames + 1, problem) && open_all(sources, start, path, problem) &&
+  if (make_room(sources, start->n_renames + 1, unmapped, problem) && open_all(sources, start, path, problem) &&
       list(sources, problem) && rename_all(sources, start, problem) && sort(sources, problem))
     return true;
   rt_sources_close(sources);

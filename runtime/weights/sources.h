@@ -15,6 +15,7 @@ struct named_tensor {
 };
 
 struct sources {
+  bool unmapped; /* their files are (rt_shards_open_unmapped) */
   struct shards *items;
   const char **paths; /* as the job and its rules name them */
   int count;
@@ -24,8 +25,9 @@ struct sources {
 
 /* Opens `path`, and the files that the rules of `start` name, and renames their tensors. A rule's file is a source of
  * its own, also where it is `path` again. False where one cannot
- * be opened, a rule matches nothing, or two tensors get one name. `start` outlives the sources. */
-bool rt_sources_open(struct sources *sources, const struct accel_start_file *start, const char *path,
+ * be opened, a rule matches nothing, or two tensors get one name. `start` outlives the sources. `unmapped`: as
+ * rt_shards_open_unmapped opens them. */
+bool rt_sources_open(struct sources *sources, const struct accel_start_file *start, const char *path, bool unmapped,
                      struct problem *problem);
 
 /* The same of files that are open, without rules; rt_sources_close leaves them open. */

@@ -6,15 +6,21 @@
 #include "runtime/weights/weights.h"
 
 /* Whether a parameter is one. */
-bool rt_is_streamed(const struct accel_program *program, const struct accel_tensor *tensor);
+static inline bool rt_is_streamed(const struct accel_program *program, const struct accel_tensor *tensor) {
+  return program->n_reads > 0 && tensor->offset >= program->reads[0].first;
+}
 
 /* Whether a program has any. */
-bool rt_streams(const struct accel_program *program);
+static inline bool rt_streams(const struct accel_program *program) {
+  return program->n_reads > 0;
+}
 
-/* Starts the thread that reads. The file is its own from then on, as it was opened; rt_streamed_end gives it back. */
-bool rt_streamed_begin(const struct accel_program *program, const struct weights_file *file, struct problem *problem);
-
-/* Ends the thread and closes the file; does nothing where none was started. */
-void rt_streamed_end(void);
+/* What reads layers. A program without any links none of it. */
+struct accel_layer_reader {
+  /* Starts the thread that reads. The file is its own from then on, as it was opened unmapped; end gives it back. */
+  bool (*begin)(const struct accel_program *program, const struct weights_file *file, struct problem *problem);
+  /* Ends the thread and closes the file; does nothing where none was started. */
+  void (*end)(void);
+};
 
 #endif

@@ -47,7 +47,7 @@ static bool read_streamed(const struct accel_program *program, const char *path,
   struct weights_file file;
   if (!rt_weights_open_trained(&file, program, path, problem)) return false;
   rt_weights_fill(program, &file, weights);
-  return rt_streamed_begin(program, &file, problem);
+  return program->reader->begin(program, &file, problem);
 }
 
 void rt_trained_read(const struct accel_program *program, const char *path, void *weights) {
@@ -79,6 +79,6 @@ void rt_trained_read(const struct accel_program *program, const char *path, void
 }
 
 void rt_trained_leave(const struct accel_program *program) {
-  rt_streamed_end();
+  if (rt_streams(program)) program->reader->end();
   if (rt_mesh_ranks(program) > 1) rt_world_leave();
 }

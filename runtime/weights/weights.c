@@ -13,6 +13,7 @@
 #include "runtime/weights/shards.h"
 #include "runtime/weights/streamed.h"
 #include "runtime/weights/tensors.h"
+#include "runtime/weights/window.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -33,19 +34,22 @@ static void copy(char *out, const uint8_t *bytes, size_t size) {
   for (size_t at = 0; at < size; at += chunk) memcpy(out + at, bytes + at, size - at < chunk ? size - at : chunk);
 }
 
-/* `count` elements from `first` on, as floats; of other types than those of 16 bits as they are. */
-static void convert(float *out, const struct stored_tensor *stored, int64_t first, int64_t count) {
-  bool brain = strcmp(stored->dtype, "BF16") == 0;
-  size_t size = rt_stored_size(stored->dtype);
-  const uint8_t *from = stored->bytes + (size_t)first * size;
-  if (!brain && strcmp(stored->dtype, "F16") != 0) {
-    copy((char *)out, from, (size_t)count * size);
+static inline uint16_t bits_at(const uint8_t *from, int64_t i) {
+  return (uint16_t)(from[2 * i] | from[2 * i + 1] << 8);
+}
+
+void rt_weights_convert(float *out, const char *dtype, const uint8_t *from, int64_t count) {
+  bool brain = strcmp(dtype, "BF16") == 0;
+  if (!brain && strcmp(dtype, "F16") != 0) {
+    copy((char *)out, from, (size_t)count * rt_stored_size(dtype));
     return;
   }
-#pragma omp parallel for
-  for (int64_t i = 0; i < count; i++) {
-    uint16_t bits = (uint16_t)(from[2 * i] | from[2 * i + 1] << 8);
-    out[i] = brain ? rt_widen_bfloat16(bits) : rt_widen_float16(bits);
+  if (brain) {
+#pragma omp parallel for simd
+    for (int64_t i = 0; i < count; i++) out[i] = rt_widen_bfloat16(bits_at(from, i));
+  } else {
+#pragma omp parallel for simd
+    for (int64_t i = 0; i < count; i++) out[i] = rt_widen_float16(bits_at(from, i));
   }
 }
 
@@ -57,16 +61,24 @@ struct unquantized {
   const struct accel_quantized *quantized;
   const struct weights_file *file;
   struct accel_tensor source;
+  const uint8_t *bytes; /* of a file, from element `first` on */
+  int64_t first;
 };
+
+static const struct named_tensor *found_of(const struct unquantized *weight) {
+  return weight->file != NULL ? weight->file->matched[weight->quantized->codes] : NULL;
+}
 
 /* Elements [first, first + count) as they follow each other in the file. */
 static void read_floats(const struct unquantized *weight, int64_t first, int64_t count, float *values) {
   const int codes = weight->quantized->codes;
-  const struct named_tensor *found = weight->file != NULL ? weight->file->matched[codes] : NULL;
-  if (found != NULL)
-    convert(values, found->tensor, first, count);
-  else
+  const struct named_tensor *found = found_of(weight);
+  if (found == NULL) {
     rt_init_part(&weight->source, codes, weight->program->seed, first, count, values);
+    return;
+  }
+  const char *dtype = found->tensor->dtype;
+  rt_weights_convert(values, dtype, weight->bytes + (size_t)(first - weight->first) * rt_stored_size(dtype), count);
 }
 
 /* Rows of [out][in] that a file has as columns of [in][out]. */
@@ -85,18 +97,28 @@ static void read_columns(const struct unquantized *weight, int64_t row, int64_t 
 
 /* What has been read is not read again, and need not stay in memory. */
 static void read_rows(const void *context, int64_t row, int64_t rows, float *values) {
-  const struct unquantized *weight = context;
-  if (weight->quantized->in_out)
-    read_columns(weight, row, rows, values);
+  struct unquantized weight = *(const struct unquantized *)context;
+  const struct named_tensor *found = found_of(&weight);
+  const int64_t in = weight.quantized->in, count = weight.quantized->in_out ? weight.quantized->out * in : rows * in;
+  struct window window = {0};
+  weight.first = weight.quantized->in_out ? 0 : row * in;
+  if (found != NULL) {
+    const size_t size = rt_stored_size(found->tensor->dtype);
+    window = rt_window_open(found->tensor, (size_t)weight.first * size, (size_t)count * size);
+    weight.bytes = window.bytes;
+  }
+  if (weight.quantized->in_out)
+    read_columns(&weight, row, rows, values);
   else
-    read_floats(weight, row * weight->quantized->in, rows * weight->quantized->in, values);
-  if (weight->file != NULL && weight->file->matched[weight->quantized->codes] != NULL)
-    rt_sources_forget(&weight->file->sources, weight->file->matched[weight->quantized->codes]);
+    read_floats(&weight, row * in, rows * in, values);
+  rt_window_close(&window);
+  if (found != NULL) rt_sources_forget(&weight.file->sources, found);
 }
 
 static void quantize(const struct accel_program *program, const struct accel_quantized *quantized,
                      const struct weights_file *file, void *weights) {
-  const struct unquantized weight = {program, quantized, file, rt_quantized_source(program, quantized)};
+  const struct unquantized weight = {
+      .program = program, .quantized = quantized, .file = file, .source = rt_quantized_source(program, quantized)};
   rt_quantize(program, quantized, &(struct rt_rows){read_rows, &weight}, weights);
 }
 
@@ -206,8 +228,9 @@ static bool is_ignored(const struct accel_start_file *start, const char *name) {
 
 /* Whether it is this tensor, perhaps by another name: torch.save keeps all names of what is tied. */
 static bool is_same(const struct stored_tensor *a, const struct stored_tensor *b) {
-  return a == b || (a != NULL && a->bytes == b->bytes && a->size == b->size && a->size > 0 && a->rank == b->rank &&
-                    memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0);
+  return a == b ||
+         (a != NULL && a->bytes == b->bytes && a->file == b->file && a->at == b->at && a->size == b->size &&
+          a->size > 0 && a->rank == b->rank && memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0);
 }
 
 /* Whether bitsandbytes' layout has a tensor besides the codes and scales of a weight that is read in it. */
@@ -297,6 +320,18 @@ static bool check_all(const struct accel_program *program, const struct sources 
   return check_extra(sources, program, matched, problem);
 }
 
+static void read_stored(const struct stored_tensor *stored, int64_t first, int64_t count, float *values) {
+  const size_t size = rt_stored_size(stored->dtype);
+  struct window window = rt_window_open(stored, (size_t)first * size, (size_t)count * size);
+  rt_weights_convert(values, stored->dtype, window.bytes, count);
+  rt_window_close(&window);
+}
+
+bool rt_is_quantized_here(const struct accel_program *program, const struct weights_file *file, int tensor) {
+  const struct accel_quantized *quantized = rt_quantized_of(program, tensor);
+  return quantized != NULL && !rt_has_codes(file->matched[quantized->codes]);
+}
+
 void rt_weights_read(const struct accel_program *program, const struct weights_file *file, int tensor, int64_t first,
                      int64_t count, float *values) {
   const struct named_tensor *found = file->matched[tensor];
@@ -304,7 +339,7 @@ void rt_weights_read(const struct accel_program *program, const struct weights_f
   if (found != NULL && rt_is_layout_state(found->tensor->name))
     rt_layout_read(rt_quantized_of(program, tensor), found->tensor, found->path, values, &checked);
   else if (found != NULL)
-    convert(values, found->tensor, first, count);
+    read_stored(found->tensor, first, count, values);
   else
     rt_init_tensor(&program->tensors[tensor], tensor, program->seed, values);
 }
@@ -335,16 +370,20 @@ static void read_tensor(const struct accel_program *program, const struct weight
   }
 }
 
+void rt_weights_make(const struct accel_program *program, const struct weights_file *file, int tensor, void *weights) {
+  const struct accel_quantized *quantized = rt_quantized_of(program, tensor);
+  if (!rt_is_quantized_here(program, file, tensor))
+    read_tensor(program, file, tensor, (char *)weights + program->tensors[tensor].offset);
+  else if (quantized->codes == tensor)
+    quantize(program, quantized, file, weights);
+}
+
 static void fill(const struct accel_program *program, const struct weights_file *file, void *weights) {
   struct progress progress = rt_progress_begin(stderr, "reads weights", 0, program->weights_bytes);
   for (int i = 0; i < program->n_tensors; i++) {
     const struct accel_tensor *tensor = &program->tensors[i];
-    const struct accel_quantized *quantized = rt_quantized_of(program, i);
     if (rt_is_streamed(program, tensor)) continue;
-    if (quantized == NULL || rt_has_codes(file->matched[quantized->codes]))
-      read_tensor(program, file, i, (char *)weights + tensor->offset);
-    else if (quantized->codes == i)
-      quantize(program, quantized, file, weights);
+    rt_weights_make(program, file, i, weights);
     rt_progress_add(&progress, (uint64_t)rt_shape_count(tensor->rank, tensor->shape) * sizeof(float));
   }
   rt_terminal_clear();
@@ -353,7 +392,7 @@ static void fill(const struct accel_program *program, const struct weights_file 
 bool rt_weights_match(struct weights_file *file, const struct accel_program *program, const char *path,
                       struct problem *problem) {
   struct names missing;
-  if (!rt_sources_open(&file->sources, &program->start, path, problem)) return false;
+  if (!rt_sources_open(&file->sources, &program->start, path, rt_streams(program), problem)) return false;
   file->matched = calloc((size_t)program->n_tensors + 1, sizeof *file->matched);
   if (file->matched != NULL) {
     match_all(program, &file->sources, file->matched, &missing);
@@ -365,7 +404,8 @@ bool rt_weights_match(struct weights_file *file, const struct accel_program *pro
 
 bool rt_weights_open(struct weights_file *file, const struct accel_program *program, const char *path,
                      struct problem *problem) {
-  return rt_sources_open(&file->sources, &program->start, path, problem) && find_all(file, program, path, problem);
+  return rt_sources_open(&file->sources, &program->start, path, rt_streams(program), problem) &&
+         find_all(file, program, path, problem);
 }
 
 void rt_weights_close(struct weights_file *file) {

@@ -25,8 +25,17 @@ bool rt_weights_match(struct weights_file *file, const struct accel_program *pro
                       struct problem *problem);
 void rt_weights_close(struct weights_file *file);
 
+/* Whether a tensor is codes, or scales of codes, that a file has as floats. */
+bool rt_is_quantized_here(const struct accel_program *program, const struct weights_file *file, int tensor);
+
+/* Fills one parameter of an open file; with codes that are made here their scales, and nothing for these. */
+void rt_weights_make(const struct accel_program *program, const struct weights_file *file, int tensor, void *weights);
+
 /* Fills every parameter of an open file but those that are streamed (streamed.h). */
 void rt_weights_fill(const struct accel_program *program, const struct weights_file *file, void *weights);
+
+/* `count` stored values of a type as the parameter has them: 16 bits become floats, others stay as they are. */
+void rt_weights_convert(float *out, const char *dtype, const uint8_t *from, int64_t count);
 
 /* Reads `count` elements of a parameter from element `first` on; all of one that its initialiser makes. */
 void rt_weights_read(const struct accel_program *program, const struct weights_file *file, int tensor, int64_t first,

@@ -105,8 +105,8 @@ if grep -q accel_sink_trackio "$program.c"; then
   libs="$libs -lsqlite3"
 fi
 
-# Where it is there, liburing for states on a disk, which threads move otherwise.
-if grep -q accel_disk_by_file "$program.c" && echo '#include <liburing.h>' | "$cc" $include -E -x c - >/dev/null 2>&1; then
+# Where it is there, liburing for states on a disk and layers that come from one, which threads move otherwise.
+if grep -q 'accel_disk_by_file\|accel_layers_from_files' "$program.c" && echo '#include <liburing.h>' | "$cc" $include -E -x c - >/dev/null 2>&1; then
   libs="$libs -luring"
 fi
 

@@ -1,13 +1,15 @@
-"""A model whose layers stream from the disk, beside Accelerate's load_checkpoint_and_dispatch with the same layers on "disk": tokens a second
-of generated text and of an evaluation, peak memory, and what part of the reading speed of one thread the generator reaches. Runs of the
-two alternate; a ratio is the median of those of pairs, with its range. Warm: the file is in the page cache. Cold: it is dropped from
-there before each run and, where a text is written, at each token.
+"""A model whose layers stream from the disk, compared with Accelerate's load_checkpoint_and_dispatch with the same layers on "disk": tokens
+a second of generated text and of an evaluation, peak memory, and the bytes a second that the layers come with, as a part of what the
+machine can do: of a disk, reads past the page cache of 4 MiB, four at a time; of the page cache, a copy by all threads.
+Runs alternate; a ratio is the median of those of pairs, with its range. Warm: the file is in the page cache. Cold: it is dropped from there
+before each run and, where a text is written, at each token. A token's time is the median of a run.
 
-usage: streaming.py   RUNS=3, TOKENS=8, LAYERS=12, WIDTH=1024, THREADS=all, DTYPE=float32 or bfloat16"""
+usage: streaming.py   RUNS=3, TOKENS=8, LAYERS=12, WIDTH=1024, THREADS=all, DTYPE=float32 or bfloat16, PEER=1 (0: without Accelerate)"""
 
 import contextlib
 import io
 import json
+import mmap
 import os
 import pathlib
 import resource
@@ -23,7 +25,8 @@ GENERATOR = TREE / "build" / "accel-gen"
 RUNS, TOKENS = int(os.environ.get("RUNS", 3)), int(os.environ.get("TOKENS", 8))
 LAYERS, WIDTH = int(os.environ.get("LAYERS", 12)), int(os.environ.get("WIDTH", 1024))
 THREADS = int(os.environ.get("THREADS", os.cpu_count()))
-DTYPE = os.environ.get("DTYPE", "float32")
+DTYPE, PEER = os.environ.get("DTYPE", "float32"), os.environ.get("PEER", "1") != "0"
+BLOCK, AT_ONCE = 4 << 20, 4
 LENGTH, VOCABULARY, BATCH, BATCHES = 128, 1000, 4, 2
 PROMPT = list(range(10, 26))
 
@@ -99,7 +102,7 @@ def theirs(folder, what, cold):
             ids = torch.tensor([PROMPT])
             model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False, pad_token_id=0,
                            logits_processor=[mark])
-            seconds = (times[-1] - times[0]) / (TOKENS - 1)
+            seconds = statistics.median(b - a for a, b in zip(times, times[1:]))
         else:
             ids = torch.randint(VOCABULARY, (BATCH, LENGTH))
             model(ids, labels=ids)
@@ -155,16 +158,43 @@ def run_ours(folder, what, cold):
     if what == "text":
         times, _, peak = follow(folder, ["./text", "--temperature", "0", "--prompt", " ".join(map(str, PROMPT)), "--tokens", str(TOKENS)], cold)
         times = times[-TOKENS:]
-        return (times[-1] - times[0]) / (TOKENS - 1), peak
+        return statistics.median(b - a for a, b in zip(times, times[1:])), peak
     few, many = (follow(folder, [f"./{name}"], False) for name in ("few", "many"))
     return (many[1] - few[1]) / (BATCHES * BATCH * LENGTH), many[2]
 
 
-def reading(folder, cold):
-    """Bytes a second of one thread that copies the files of the layers from the page cache, or reads them from the disk."""
-    prepare(folder, cold)
+def in_threads(work, count):
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
     begin = time.perf_counter()
-    return read(folder) / (time.perf_counter() - begin)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - begin
+
+
+def read_blocks(folder, flags, threads, memory):
+    """Bytes a second of reads in blocks, thread by thread to memory that goes around."""
+    blocks = [(path, at) for path in files(folder) for at in range(0, path.stat().st_size // BLOCK * BLOCK, BLOCK)]
+    opened = {path: os.open(path, os.O_RDONLY | flags) for path in files(folder)}
+    with mmap.mmap(-1, memory * BLOCK) as buffer, memoryview(buffer) as view:
+
+        def work(number):
+            for i in range(number, len(blocks), threads):
+                path, at = blocks[i]
+                to = i % memory * BLOCK
+                os.preadv(opened[path], [view[to:to + BLOCK]], at)
+
+        seconds = in_threads(work, threads)
+    for file in opened.values():
+        os.close(file)
+    return len(blocks) * BLOCK / seconds
+
+
+def reading(folder, cold):
+    """What the machine can do."""
+    prepare(folder, cold)
+    return read_blocks(folder, os.O_DIRECT, AT_ONCE, AT_ONCE) if cold else read_blocks(folder, 0, THREADS, 24)
 
 
 # ---- The table ----
@@ -199,13 +229,17 @@ def main():
             for _ in range(RUNS):
                 speeds.append(reading(folder, cold))
                 ours.append(run_ours(folder, what, cold))
-                other.append(run_theirs(folder, what, cold))
-            print(f"{what}, {'cold' if cold else 'warm'}: ours {spread([1 / t for t, _ in ours], '.2f')} tokens/s, peak {max(p for _, p in ours):.0f} MiB; "
-                  f"Accelerate {spread([1 / t for t, _ in other], '.2f')}, peak {max(p for _, p in other):.0f} MiB; "
-                  f"times as fast {spread([b[0] / a[0] for a, b in zip(ours, other)], '.2f')}", flush=True)
+                if PEER:
+                    other.append(run_theirs(folder, what, cold))
+            named = f"{what}, {'cold' if cold else 'warm'}"
+            print(f"{named}: {spread([1 / t for t, _ in ours], '.2f')} tokens/s, peak {max(p for _, p in ours):.0f} MiB", flush=True)
+            if PEER:
+                print(f"  Accelerate {spread([1 / t for t, _ in other], '.2f')}, peak {max(p for _, p in other):.0f} MiB; "
+                      f"times as fast {spread([b[0] / a[0] for a, b in zip(ours, other)], '.2f')}", flush=True)
             if what == "text":
                 parts = [streamed / t / speed for (t, _), speed in zip(ours, speeds)]
-                print(f"  reads {spread([streamed / t / 1e6 for t, _ in ours], '.0f')} MB/s, of {spread([s / 1e6 for s in speeds], '.0f')} that one thread reads: "
+                print(f"  layers come with {spread([streamed / t / 1e9 for t, _ in ours], '.2f')} GB/s; {'reads past the cache' if cold else 'a copy'} "
+                      f"{spread([s / 1e9 for s in speeds], '.2f')}: "
                       f"{spread([100 * part for part in parts], '.0f')} %", flush=True)
 
 

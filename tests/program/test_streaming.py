@@ -1,7 +1,9 @@
 """Evaluators and generators whose last layers are on the disk (memory.device_map): the bits of the run that fits, from files of 32 and 16
-bits, in shards, in memory that does not grow with them; and files that change meanwhile."""
+bits, in shards, from the page cache and past it, in memory that does not grow with them; and files that change meanwhile."""
 
+import ctypes
 import json
+import mmap
 import os
 import pathlib
 import re
@@ -18,7 +20,7 @@ from rotation import is_in_turn
 from safetensors.torch import save_file
 
 DISK, FITS = '{"h.0": cpu, "h.*": disk, "*": cpu}', '{"*": cpu}'
-VOCABULARY, LENGTH, LAYERS, WIDTH = 61, 32, 12, 192
+VOCABULARY, LENGTH, LAYERS, WIDTH = 61, 32, 12, 384
 JOB = """model:
   source: {source}
   weights: model.safetensors
@@ -50,6 +52,23 @@ def tensors(layers):
         for name, (rows, columns) in shapes.items():
             found |= {f"h.{i}.{name}.weight": 0.1 * torch.randn(rows, columns), f"h.{i}.{name}.bias": 0.1 * torch.randn(columns)}
     return found
+
+
+def cached(path):
+    """What part of a file the page cache has."""
+    size = path.stat().st_size
+    pages = (ctypes.c_ubyte * (size // mmap.PAGESIZE + 1))()
+    with open(path, "r+b") as file, mmap.mmap(file.fileno(), size) as mapped:
+        ctypes.CDLL(None).mincore(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(mapped))), ctypes.c_size_t(size), pages)
+    return sum(page & 1 for page in pages) * mmap.PAGESIZE / size
+
+
+def drop(path):
+    """From the page cache; whether the file system can do that."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return cached(path) < 0.1
 
 
 class Streaming(unittest.TestCase):
@@ -95,6 +114,14 @@ class Streaming(unittest.TestCase):
         (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": of}))
         return folder
 
+    def unaligned(self):
+        """The file with tensors at odd bytes."""
+        file = (self.folder / "model.safetensors").read_bytes()
+        end = 8 + int.from_bytes(file[:8], "little")
+        text = file[8:end] + b" " * ((2 - end) % 4 + 1)
+        (self.folder / "odd.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + file[end:])
+        return self.folder / "odd.safetensors"
+
     def audited(self, kind):
         job, sets = self.files
         program = self.folder / f"{kind}.c"
@@ -112,8 +139,11 @@ class Streaming(unittest.TestCase):
         bits16 = 1.5 if keys else 1
         layer = sum(value.numel() for key, value in self.weights.items() if key.startswith("h.1.")) * 4
         self.assertAlmostEqual((whole["total"] - plan["total"]) / (bits16 * layer * (LAYERS - 3)), 1, delta=0.01)
-        for flags in ((), ("--weights", self.in_shards_of_16_bits())):
+        for flags in ((), ("--weights", self.in_shards_of_16_bits()), ("--weights", self.unaligned())):
             expected = json.loads(self.run_in(fits, "--format", "json", *flags)[0])
+            for file in (self.folder / "model.safetensors", self.folder / "odd.safetensors"):
+                if file.exists():
+                    drop(file)
             found = json.loads(self.run_in(name, "--format", "json", *flags)[0])
             self.assertEqual({**found, "job": ""}, {**expected, "job": ""})
 
@@ -132,6 +162,12 @@ class Streaming(unittest.TestCase):
         fits, _ = self.build("generate", FITS)
         name, _ = self.build("generate", DISK)
         self.assertEqual(self.run_in(fits, *flags, "fits")[0], self.run_in(name, *flags, "disk")[0])
+        file = self.folder / "model.safetensors"
+        if drop(file):  # read once it is not in the page cache afterwards, read more often it is
+            self.run_in(name, "--prompt", "1 2 3", "--tokens", "1")
+            self.assertLess(cached(file), 0.6)
+            self.run_in(name, *flags, "disk")
+            self.assertGreater(cached(file), 0.8)
         self.assertEqual((self.folder / "fits").read_bytes(), (self.folder / "disk").read_bytes())
         if is_in_turn(1, 2):
             self.audited("generate")
