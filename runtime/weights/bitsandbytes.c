@@ -3,6 +3,7 @@
 #include "include/accel/quantized_gemm.h"
 #include "runtime/base/levels.h"
 #include "runtime/weights/quantize.h"
+#include "runtime/weights/window.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -77,7 +78,9 @@ static bool agrees(const struct accel_quantized *quantized, const json_t *state,
 
 bool rt_layout_read(const struct accel_quantized *quantized, const struct stored_tensor *tensor, const char *path,
                     float *offset, struct problem *problem) {
-  json_t *state = json_loadb((const char *)tensor->bytes, (size_t)tensor->size, 0, NULL);
+  struct window window = rt_window_open(tensor, 0, tensor->size);
+  json_t *state = json_loadb((const char *)window.bytes, tensor->size, 0, NULL);
+  rt_window_close(&window);
   if (state == NULL) {
     rt_problem(problem, "%s: '%s' is no JSON", path, tensor->name);
     return rt_help(problem, "save the quantized weights again");

@@ -173,6 +173,25 @@ class Streaming(unittest.TestCase):
             self.audited("generate")
         self.changing(name)
 
+    def test_quantized(self):
+        """Codes of 4 or of 8 bits with adapters next to them, made of floats at each read, and those that a run left."""
+        bits4 = is_in_turn(3, 2)
+        codes = "{load_in_4bit: true, bnb_4bit_quant_type: nf4, bnb_4bit_use_double_quant: true}" if bits4 else "{load_in_8bit: true}"
+        alone = [f"model.quantize={codes}", "checkpoint.project_dir=left"]
+        keys = [*alone, "model.lora={rank: 2, alpha: 4, targets: [c_attn], merge: false}"]
+        kind, flags = ("generate", ("--prompt", "1 2 3", "--tokens", "3", "--seed", "5")) if bits4 else ("evaluate", ("--format", "json"))
+        fits, disk = (self.build(kind, places, keys=alone)[0] for places in (FITS, DISK))
+        self.same(fits, disk, *flags)
+        subprocess.run([self.folder / self.build("train", FITS, keys=keys)[0]], cwd=self.folder, check=True, capture_output=True)
+        fits, disk = (self.build(kind, places, keys=keys)[0] for places in (FITS, DISK))
+        self.audited(kind)
+        drop(self.folder / "left" / "model.safetensors")
+        self.same(fits, disk, *flags)
+
+    def same(self, fits, disk, *flags):
+        found = [re.sub(rb'"job": "\w+"', b"", self.run_in(name, *flags)[0]) for name in (fits, disk)]
+        self.assertEqual(*found)
+
     def test_published(self):
         """Shards of 16 bits of a Llama of grouped queries, and of a T5 both of whose stacks stream, one of them in a run: the numbers of the
         program that has all in memory."""
@@ -241,7 +260,6 @@ class Streaming(unittest.TestCase):
         for kind, keys, text in (("train", [], "a trainer has all weights in the memory of its device"),
                                  ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.*": disk, "*": gpu}'], "layers come from a disk on processors alone"),
                                  ("evaluate", ['memory.device_map={"h.1.*": disk, "*": cpu}'], "its layer is"),
-                                 ("evaluate", ["model.quantize={load_in_4bit: true}"], "quantized weights are in memory as a whole"),
                                  ("evaluate", ["devices.per_node=2", "parallelism.tp=2"], "layers come from a disk to one process alone"),
                                  ("evaluate", ['memory.device_map={"wte": disk, "*": cpu}'], "is of no layer that can come from there"),
                                  ("evaluate", ["memory.device_map=auto", "devices.memory={cpu: 9m, disk: .}"], "more layers stream with memory.reserve")):

@@ -224,7 +224,6 @@ static const char *why_not_streamed(const struct program *program) {
   if (program->kind == PROGRAM_TRAIN) return "a trainer has all weights in the memory of its device";
   if (!program->target->is_host) return "layers come from a disk on processors alone";
   if (program->job->devices.ranks > 1) return "layers come from a disk to one process alone";
-  if (program->quantized.count > 0) return "quantized weights are in memory as a whole";
   return NULL;
 }
 
