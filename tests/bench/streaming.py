@@ -3,8 +3,9 @@ a second of generated text and of an evaluation, peak memory, and the bytes a se
 machine can do: of a disk, reads past the page cache of 4 MiB, four at a time; of the page cache, a copy by all threads.
 Runs alternate; a ratio is the median of those of pairs, with its range. Warm: the file is in the page cache. Cold: it is dropped from there
 before each run and, where a text is written, at each token. A token's time is the median of a run.
+First an evaluation has a third of the file's size as its limit of memory, and its loss is printed next to that of a program with all in memory.
 
-usage: streaming.py   RUNS=3, TOKENS=8, LAYERS=12, WIDTH=1024, THREADS=all, DTYPE=float32 or bfloat16, PEER=1 (0: without Accelerate)"""
+usage: streaming.py   RUNS=3, TOKENS=8, LAYERS=16, WIDTH=1024, THREADS=all, DTYPE=float32 or bfloat16, PEER=1 (0: without Accelerate)"""
 
 import contextlib
 import io
@@ -23,7 +24,7 @@ import time
 TREE = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
 RUNS, TOKENS = int(os.environ.get("RUNS", 3)), int(os.environ.get("TOKENS", 8))
-LAYERS, WIDTH = int(os.environ.get("LAYERS", 12)), int(os.environ.get("WIDTH", 1024))
+LAYERS, WIDTH = int(os.environ.get("LAYERS", 16)), int(os.environ.get("WIDTH", 1024))
 THREADS = int(os.environ.get("THREADS", os.cpu_count()))
 DTYPE, PEER = os.environ.get("DTYPE", "float32"), os.environ.get("PEER", "1") != "0"
 BLOCK, AT_ONCE = 4 << 20, 4
@@ -132,7 +133,8 @@ def build(folder):
     (folder / "job.yaml").write_text(json.dumps(job))
     (folder / "tokens.bin").write_bytes(b"\1\0" * (40 * BATCH * LENGTH))
     subprocess.run([GENERATOR, "build", "job.yaml", "--program", "generate", "-o", "text", "-q"], cwd=folder, check=True)
-    for name, batches in (("few", 1), ("many", 1 + BATCHES)):
+    subprocess.run([GENERATOR, "build", "job.yaml", "--program", "evaluate", "-o", "whole", "-q", "--set", 'memory.device_map={"*": cpu}'], cwd=folder, check=True)
+    for name, batches in (("two", BATCHES), ("few", 1), ("many", 1 + BATCHES)):
         subprocess.run([GENERATOR, "build", "job.yaml", "--program", "evaluate", "-o", name, "-q", "--set", f"training.eval_iters={batches}"], cwd=folder, check=True)
     return json.loads(subprocess.check_output([GENERATOR, "plan", "job.yaml", "--program", "generate", "--json"], cwd=folder))["arena_bytes"]["total"]
 
@@ -191,6 +193,19 @@ def read_blocks(folder, flags, threads, memory):
     return len(blocks) * BLOCK / seconds
 
 
+def limited(folder):
+    """An evaluation in a third of the file's size: what it prints compared with that of a program that has all in memory."""
+    limit = sum(path.stat().st_size for path in files(folder)) // 3
+    lower = lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))  # noqa: E731
+    process = subprocess.Popen(["./two"], cwd=folder, stdout=subprocess.PIPE, preexec_fn=lower)
+    found = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.stdout.close()
+    losses = [line for out in (found, subprocess.check_output(["./whole"], cwd=folder)) for line in out.decode().splitlines() if line.startswith("loss")]
+    print(f"an evaluation with a limit of {limit / 2**20:.0f} MiB (RLIMIT_DATA): "
+          f"{'failed' if status != 0 else losses[0]}, in memory {losses[-1]}, peak {usage.ru_maxrss / 1024:.0f} MiB", flush=True)
+
+
 def reading(folder, cold):
     """What the machine can do."""
     prepare(folder, cold)
@@ -224,6 +239,7 @@ def main():
         planned = build(folder)
         print(f"{LAYERS} layers of width {WIDTH} in {DTYPE}, {streamed / 2**20:.0f} MiB of them on the disk, plan {planned / 2**20:.0f} MiB, {THREADS} threads; "
               f"{os.getloadavg()[0]:.1f} other threads run", flush=True)
+        limited(folder)
         for what, cold in (("text", False), ("text", True), ("evaluation", False)):
             ours, other, speeds = [], [], []
             for _ in range(RUNS):

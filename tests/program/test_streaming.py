@@ -1,5 +1,6 @@
 """Evaluators and generators whose last layers are on the disk (memory.device_map): the bits of the run that fits, from files of 32 and 16
-bits, in shards, from the page cache and past it, in memory that does not grow with them; and files that change meanwhile."""
+bits, in shards, from the page cache and past it, in memory that does not grow with them and is a third of the file's size at most; and
+files that change meanwhile."""
 
 import ctypes
 import json
@@ -7,6 +8,7 @@ import mmap
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -20,7 +22,7 @@ from rotation import is_in_turn
 from safetensors.torch import save_file
 
 DISK, FITS = '{"h.0": cpu, "h.*": disk, "*": cpu}', '{"*": cpu}'
-VOCABULARY, LENGTH, LAYERS, WIDTH = 61, 32, 12, 384
+VOCABULARY, LENGTH, LAYERS, WIDTH = 61, 32, 24, 384
 JOB = """model:
   source: {source}
   weights: model.safetensors
@@ -94,9 +96,12 @@ class Streaming(unittest.TestCase):
         self.files = job, sets
         return name, json.loads(plan)["arena_bytes"]
 
-    def run_in(self, name, *flags):
-        """What a program prints, and the most memory that it had."""
-        process = subprocess.Popen([self.folder / name, *flags], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def run_in(self, name, *flags, limited=False):
+        """What a program prints, and the most memory that it had. limited: it may have a third of the file's size, and may not map all of it."""
+        size = (self.folder / "model.safetensors").stat().st_size
+        limits = {resource.RLIMIT_DATA: size // 3, resource.RLIMIT_AS: size} if limited else {}
+        process = subprocess.Popen([self.folder / name, *flags], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=lambda: [resource.setrlimit(which, (bytes, bytes)) for which, bytes in limits.items()])
         out, error = process.stdout.read(), process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -144,7 +149,7 @@ class Streaming(unittest.TestCase):
             for file in (self.folder / "model.safetensors", self.folder / "odd.safetensors"):
                 if file.exists():
                     drop(file)
-            found = json.loads(self.run_in(name, "--format", "json", *flags)[0])
+            found = json.loads(self.run_in(name, "--format", "json", *flags, limited=True)[0])
             self.assertEqual({**found, "job": ""}, {**expected, "job": ""})
 
     def test_memory(self):
@@ -158,10 +163,10 @@ class Streaming(unittest.TestCase):
         self.assertLess(abs(peak - least - (plan["total"] - other["total"])), 0.02 * streamed)
 
     def test_generator(self):
-        flags = ("--prompt", "1 2 3 4 5 6 7", "--tokens", "40", "--seed", "5", "--logits")
+        flags = ("--prompt", "1 2 3 4 5 6 7", "--tokens", "20", "--seed", "5", "--logits")
         fits, _ = self.build("generate", FITS)
         name, _ = self.build("generate", DISK)
-        self.assertEqual(self.run_in(fits, *flags, "fits")[0], self.run_in(name, *flags, "disk")[0])
+        self.assertEqual(self.run_in(fits, *flags, "fits")[0], self.run_in(name, *flags, "disk", limited=True)[0])
         file = self.folder / "model.safetensors"
         if drop(file):  # read once it is not in the page cache afterwards, read more often it is
             self.run_in(name, "--prompt", "1 2 3", "--tokens", "1")
@@ -230,7 +235,7 @@ class Streaming(unittest.TestCase):
         copy = self.folder / "copy.safetensors"
         flags = ["--prompt", "1 2 3", "--seed", "5", "--weights", copy, "--tokens"]
         shutil.copy(self.folder / "model.safetensors", copy)
-        expected = self.run_in(name, *flags, "200")[0]
+        expected = self.run_in(name, *flags, "30")[0]
 
         def rewritten():
             with open(copy, "r+b") as file:
@@ -242,7 +247,7 @@ class Streaming(unittest.TestCase):
             other.write_bytes(b"none")
             os.replace(other, copy)
 
-        for change, tokens, texts in ((replaced, "200", None), (rewritten, "100000", ("it was changed",)),
+        for change, tokens, texts in ((replaced, "30", None), (rewritten, "100000", ("it was changed",)),
                                       (lambda: os.truncate(copy, 5000), "100000", ("it was changed", "became shorter"))):
             shutil.copy(self.folder / "model.safetensors", copy)
             process = subprocess.Popen([self.folder / name, *flags, tokens], cwd=self.folder, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
