@@ -178,11 +178,7 @@ static void help_to_fit(struct arena *arena, const struct planner *planner, cons
 
 /* With which reserve the modules in memory would be fewer by what lacks. */
 static void help_to_stream(const struct program *program, struct diagnostics *diags) {
-  int64_t used = 0;
-  for (int i = 0; i < program->map->count; i++)
-    if (!program->map->places.items[program->map->items[i].place].is_disk) used += program->map->items[i].module->bytes;
-  const int64_t reserve = program->figures.bytes.total - used - program->map->largest;
-  diag_help(diags, "more layers stream with memory.reserve: %lldKiB", (long long)(reserve / 1024 + 1));
+  diag_help(diags, "more layers stream with memory.reserve: %lldKiB", (long long)(reserve_of(program) / 1024 + 1));
 }
 
 bool check_memory(const struct planner *planner, const struct program *program, struct diagnostics *diags) {
@@ -307,16 +303,46 @@ static bool solve_sizes(struct arena *arena, const struct planner *planner, cons
 }
 
 /* What does not train needs none of them: the smallest that fits the samples of a step where these are given. */
-static void leave_open(struct arena *arena, const struct job *job, struct job_override *found, int *count) {
+static void leave_open(struct arena *arena, const struct job *job, struct job *solved, struct job_override *found,
+                       int *count) {
   const int64_t ranks = job_training_ranks(job), samples = job->accumulation.train_batch_size / ranks;
   int64_t batch = job->data.batch_size, steps = job->accumulation.num_steps;
   if (batch == 0) {
     batch = samples > 0 && steps > 0 ? samples / steps : 1;
     put_number(arena, found, count, "data.batch_size", batch);
   }
-  if (steps == 0) put_number(arena, found, count, "accumulation.num_steps", samples > 0 ? samples / batch : 1);
-  if (job->memory.activation_checkpointing == CHECKPOINTING_AUTO)
-    put(found, count, "memory.activation_checkpointing", "none");
+  if (steps == 0) {
+    steps = samples > 0 ? samples / batch : 1;
+    put_number(arena, found, count, "accumulation.num_steps", steps);
+  }
+  solved->data.batch_size = (int)batch;
+  solved->accumulation.num_steps = (int)steps;
+  if (job->memory.activation_checkpointing != CHECKPOINTING_AUTO) return;
+  solved->memory.activation_checkpointing = CHECKPOINTING_NONE;
+  put(found, count, "memory.activation_checkpointing", "none");
+}
+
+/* Of a map that the plan makes, with a disk, where the job says nothing of it. */
+static bool leaves_reserve_open(const struct job *job) {
+  return job->data.batch_size == 0 && job->memory.maps && job->memory.n_places == 0 && job->memory.reserve == 0 &&
+         job->devices.memory > 0 && job->devices.limits.disk != NULL;
+}
+
+/* The reserve with which as many modules are in memory as fit with all else that the program takes, which changes with
+ * the layers that stream. Nothing is found where none is needed, or none is enough: then the plan says so. */
+static void solve_reserve(struct arena *arena, const struct planner *planner, const struct job *job,
+                          struct job_override *found, int *count) {
+  struct job candidate = *job;
+  for (;;) {
+    const struct trial trial = try_job(NULL, planner, &candidate);
+    if (!trial.good || trial.bytes.total > job->devices.memory) {
+      if (!trial.good || trial.reserve <= candidate.memory.reserve) return;
+      candidate.memory.reserve = trial.reserve;
+      continue;
+    }
+    if (candidate.memory.reserve > 0) put_number(arena, found, count, "memory.reserve", candidate.memory.reserve);
+    return;
+  }
 }
 
 bool is_open(const struct job *job) {
@@ -328,7 +354,11 @@ bool solve(struct arena *arena, const struct planner *planner, const struct job 
            struct job_override *found, int *count) {
   struct job solved = *job;
   *count = 0;
-  if (planner->request.kind != PROGRAM_TRAIN) return leave_open(arena, job, found, count), true;
+  if (planner->request.kind != PROGRAM_TRAIN) {
+    leave_open(arena, job, &solved, found, count);
+    if (leaves_reserve_open(job)) solve_reserve(arena, planner, &solved, found, count);
+    return true;
+  }
   if (!solve_sizes(arena, planner, job, diags, found, count, &solved)) return false;
   if (job->memory.activation_checkpointing != CHECKPOINTING_AUTO) return true;
   return solve_checkpointing(arena, planner, &solved, diags, found, count);

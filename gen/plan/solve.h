@@ -4,7 +4,8 @@
 
 #include "gen/plan/trial.h"
 
-/* Whether the job leaves a number open: data.batch_size, accumulation.num_steps or memory.activation_checkpointing. */
+/* Whether the job leaves a number open: data.batch_size, and with it memory.reserve of a program that does not train;
+ * accumulation.num_steps or memory.activation_checkpointing. */
 bool is_open(const struct job *job);
 
 /* What the job leaves open, as overrides of its keys, in `arena`: at most 5, their number in *count. False with errors

@@ -38,13 +38,26 @@ struct program *plan_least(struct arena *arena, const struct planner *planner, c
   return peeled;
 }
 
+/* A map leaves the largest layer's bytes in any case. */
+int64_t reserve_of(const struct program *program) {
+  const struct device_map *map = program->map;
+  int64_t used = 0;
+  for (int i = 0; map != NULL && i < map->count; i++)
+    if (!map->places.items[map->items[i].place].is_disk) used += map->items[i].module->bytes;
+  const int64_t reserve = map != NULL ? program->figures.bytes.total - used - map->largest : 0;
+  return reserve > 0 ? reserve : 0;
+}
+
 struct trial try_job(struct arena *keep, const struct planner *planner, const struct job *job) {
   struct arena *arena = arena_new();
   struct diagnostics diags = diagnostics_in(arena);
   const struct program *program = plan_least(arena, planner, job, &diags, NULL, NULL);
   struct trial trial = {0};
   if (program != NULL)
-    trial = (struct trial){program->figures.bytes, program->figures.flops_per_step, NULL, true};
+    trial = (struct trial){.bytes = program->figures.bytes,
+                           .flops = program->figures.flops_per_step,
+                           .reserve = reserve_of(program),
+                           .good = true};
   else if (keep != NULL)
     trial.refusal = diag_first_error(keep, &diags);
   arena_free(arena);

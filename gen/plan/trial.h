@@ -22,8 +22,13 @@ struct trial {
   struct memory_bytes bytes;
   double flops;        /* of a step */
   const char *refusal; /* the first error, where it could not be planned and the caller keeps it */
-  bool good;           /* it could be planned */
+  int64_t reserve; /* of a device map: the memory.reserve that leaves what the program takes in addition to modules */
+  bool good;       /* it could be planned */
 };
+
+/* The memory.reserve of a job with a device map with which modules and what this program takes in addition to them fit
+ * devices.memory, as far as that is the same with other modules; 0: the map leaves as much anyway, or there is none. */
+int64_t reserve_of(const struct program *program);
 
 /* Plans a job in an arena that is freed. `keep` gets the refusal; NULL: nobody asks for it. */
 struct trial try_job(struct arena *keep, const struct planner *planner, const struct job *job);

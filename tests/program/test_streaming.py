@@ -261,6 +261,29 @@ class Streaming(unittest.TestCase):
                 self.assertEqual(process.returncode, 1)
                 self.assertTrue(any(text in error.decode() for text in texts), error)
 
+    def test_auto(self):
+        """data.batch_size: auto with memory.device_map: auto: of an evaluator and a generator as many layers are in memory as fit with all
+        else; what can be trained is what fits without a map."""
+        job = self.folder / "auto.yaml"
+        job.write_text(JOB.format(source=MODELS / "gpt2.c", layers=LAYERS, width=WIDTH, vocabulary=VOCABULARY, length=LENGTH, places="auto")
+                       .replace("batch_size: 1", "batch_size: auto"))
+        layer = sum(value.numel() for key, value in self.weights.items() if key.startswith("h.1.")) * 4
+
+        def plan(*flags):
+            return json.loads(subprocess.check_output([GENERATOR, "plan", job, "--json", *flags]))
+
+        for kind in ("evaluate", "generate"):
+            for limit in (24 << 20, 82 << 20, 150 << 20):
+                total = plan("--program", kind, "--set", f"devices.memory={{cpu: {limit}, disk: .}}")["arena_bytes"]["total"]
+                with self.subTest(kind=kind, limit=limit):
+                    self.assertLessEqual(total, limit)
+                    self.assertGreater(total + layer, limit)
+        fits = [[(row["setting"], row["activation_checkpointing"], row.get("batch_size"))
+                 for row in plan("--fit", "--set", memory, *flags)["fit"]["settings"]] for memory, flags in
+                (("devices.memory={cpu: 600m, disk: .}", ()), ("devices.memory=600m", ("--set", "memory.device_map=null")))]
+        self.assertEqual(*fits)
+        self.assertGreater(fits[0][0][2]["size"], 1)
+
     def test_refusals(self):
         for kind, keys, text in (("train", [], "a trainer has all weights in the memory of its device"),
                                  ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.*": disk, "*": gpu}'], "layers come from a disk on processors alone"),
