@@ -52,6 +52,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "objects of all examples" env SEED="$seed" "$PYTHON" tests/audit/test_machine.py --all
   try "edits of CUDA programs" "$PYTHON" tests/audit/test_device_mutations.py --all
   try "edits of the arithmetic of programs" "$PYTHON" tests/verify/test_sabotage.py --all
+  try "proofs of edited functions" "$PYTHON" tests/verify/test_proofs.py --all
   try "the second reading against PyTorch" "$PYTHON" tests/verify/test_functions.py --all --seed "$seed"
   try "the audit of the matrix" "$PYTHON" tests/audit/test_matrix.py --all
   try "both halves of CUDA programs" "$PYTHON" tests/audit/test_device.py --all

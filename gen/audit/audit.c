@@ -84,6 +84,15 @@ struct audit *audit_calls(struct arena *arena, const char *file, const struct au
   return tree == NULL ? NULL : begin(arena, tree, options);
 }
 
+struct audit *audit_text(struct arena *arena, const char *file, const struct audit_options *options,
+                         struct diagnostics *diags) {
+  struct audit *audit = audit_calls(arena, file, options, diags);
+  if (audit == NULL) return NULL;
+  reading_check(audit, audit->tree);
+  hidden_check(audit, audit->tree);
+  return audit;
+}
+
 struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
                         struct diagnostics *diags) {
   struct tree *tree = read_program(arena, file, options, diags);

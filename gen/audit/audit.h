@@ -15,4 +15,9 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
 struct audit *audit_calls(struct arena *arena, const char *file, const struct audit_options *options,
                           struct diagnostics *diags);
 
+/* Reads the program and checks two claims alone: that all compilers read the same text (one-reading), and that it hides
+ * nothing from a reader of its C (nothing-hidden). */
+struct audit *audit_text(struct arena *arena, const char *file, const struct audit_options *options,
+                         struct diagnostics *diags);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gen/verify/elements.h"
+#include "gen/verify/kernel_chain.h"
 #include "gen/verify/kernels.h"
 
 /* ---- Operations ---- */
@@ -28,9 +29,6 @@ OPERATION(neg, -a)
 OPERATION(abs, fabs(a))
 OPERATION(relu, a > 0 ? a : 0)
 OPERATION(relu_backward, b > 0 ? a : 0)
-
-/* What an operation is: of two operands; of one; of one and a constant; a gradient, and what the slope is of. */
-enum form { PAIR, SINGLE, BY_CONSTANT, BACKWARD };
 
 /* Names that begin another one come after it. */
 static const struct named_operation {
@@ -86,22 +84,7 @@ static double apply(const struct named_operation *operation, double a, double b)
 
 /* ---- A chain ---- */
 
-enum { MOST_OPERATIONS = 6, SAMPLES = 24, MOST_TRIES = 4000000 };
-
-/* Values: the arrays of the function by their numbers, then the results of the operations, then 0 and 1. */
-enum { VALUE_ZERO = MOST_ARRAYS + MOST_OPERATIONS, VALUE_ONE, MOST_VALUES };
-
-struct chain {
-  int n_operations;
-  struct link {
-    const struct named_operation *operation;
-    int a, b;
-    double constant;
-  } links[MOST_OPERATIONS];
-  int result[MOST_ARRAYS];    /* of each written array, the operation; else -1 */
-  int64_t inner[MOST_ARRAYS]; /* so many elements in a row have the same element of a smaller operand */
-  bool found;
-};
+enum { SAMPLES = 24, MOST_TRIES = 4000000 };
 
 /* The operations of a name; their number, 0 where one is unknown. */
 static int operations_of(const char *stem, const struct named_operation *found[MOST_OPERATIONS]) {
@@ -183,7 +166,7 @@ static bool search_from(struct search *s, int j);
 
 static bool try_link(struct search *s, int j, int a, int b, double constant) {
   const struct named_operation *operation = s->operations[j];
-  s->chain->links[j] = (struct link){operation, a, b, constant};
+  s->chain->links[j] = (struct link){operation, operation->name, operation->form, a, b, constant};
   for (int k = 0; k < SAMPLES; k++)
     s->values[MOST_ARRAYS + j][k] = apply(operation, s->values[a][k], has_two(operation) ? s->values[b][k] : constant);
   return search_from(s, j + 1);
@@ -276,7 +259,8 @@ static bool search(const struct kernel_case *c, struct chain *chain, int64_t cou
     s.tries = 0;
     if (search_places(&s, count, 0)) return true;
   }
-  for (int j = 0; j < chain->n_operations; j++) chain->links[j] = (struct link){s.operations[j], 0, 0, 1};
+  for (int j = 0; j < chain->n_operations; j++)
+    chain->links[j] = (struct link){s.operations[j], s.operations[j]->name, s.operations[j]->form, 0, 0, 1};
   for (int i = 0; i < c->kernel->n_arrays; i++) chain->inner[i] = 1;
   return false;
 }
@@ -399,4 +383,67 @@ bool kernel_chain(struct kernel_case *c, int variant) {
       if (kernel->arrays[k].written) c->out[k][i] = values[MOST_ARRAYS + c->chain->result[k]];
   }
   return true;
+}
+
+/* ---- Without runs ---- */
+
+/* Operands in their order: the first operation has the first arrays, each other one the result before it. */
+static bool operands_in_order(const struct kernel *kernel, bool swaps, struct chain *chain) {
+  int next = 0;
+  for (int j = 0; j < chain->n_operations; j++) {
+    struct link *link = &chain->links[j];
+    int operands[2] = {MOST_ARRAYS + j - 1, 0};
+    for (int k = j == 0 ? 0 : 1; k < (has_two(link->operation) ? 2 : 1); k++) {
+      while (next < kernel->n_arrays && kernel->arrays[next].written) next++;
+      if (next == kernel->n_arrays) return false;
+      operands[k] = next++;
+    }
+    link->a = swaps && has_two(link->operation) ? operands[1] : operands[0];
+    link->b = !has_two(link->operation) ? operands[0] : swaps ? operands[0] : operands[1];
+  }
+  return true;
+}
+
+enum { MOST_GUESSES = 4000 };
+
+/* The next digit of a guess's number. */
+static int digit_of(int *at, int count) {
+  const int digit = *at % count;
+  *at /= count;
+  return digit;
+}
+
+int kernel_chain_guesses(const struct kernel *kernel, const struct known_numbers *known) {
+  const struct named_operation *found[MOST_OPERATIONS];
+  char stem[128];
+  int64_t dims[8];
+  kernel_stem(kernel->name, stem, dims);
+  const int n = operations_of(stem, found), count = n > 0 ? elements_of(kernel) > 0 : 0;
+  int guesses = 2 * count;
+  for (int j = 0; j < n && guesses < MOST_GUESSES; j++)
+    if (found[j]->form == BY_CONSTANT) guesses *= known->n_constants;
+  for (int i = 0; i < kernel->n_arrays && guesses < MOST_GUESSES; i++)
+    guesses *= kernel->arrays[i].written ? n : kernel->arrays[i].count != elements_of(kernel) ? 2 : 1;
+  return guesses < MOST_GUESSES ? guesses : MOST_GUESSES;
+}
+
+bool kernel_chain_guess(const struct kernel *kernel, const struct known_numbers *known, int at, struct chain *chain) {
+  const struct named_operation *found[MOST_OPERATIONS];
+  const int64_t count = elements_of(kernel);
+  char stem[128];
+  int64_t dims[8];
+  *chain = (struct chain){.found = true};
+  kernel_stem(kernel->name, stem, dims);
+  chain->n_operations = operations_of(stem, found);
+  const bool swaps = digit_of(&at, 2) > 0;
+  for (int j = 0; j < chain->n_operations; j++) {
+    chain->links[j] = (struct link){found[j], found[j]->name, found[j]->form, 0, 0, 0};
+    if (found[j]->form == BY_CONSTANT) chain->links[j].constant = known->constants[digit_of(&at, known->n_constants)];
+  }
+  for (int i = 0; i < kernel->n_arrays; i++) {
+    const int64_t own = kernel->arrays[i].count;
+    chain->result[i] = kernel->arrays[i].written ? chain->n_operations - 1 - digit_of(&at, chain->n_operations) : -1;
+    chain->inner[i] = !kernel->arrays[i].written && own != count && digit_of(&at, 2) > 0 ? count / own : 1;
+  }
+  return operands_in_order(kernel, swaps, chain);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/verify/kernel_chain.h"
 #include "gen/verify/tape.h"
 
 enum { MARGIN = 8, NOISY = 2 };
@@ -231,6 +232,7 @@ struct kernel_finding kernel_compare(struct arena *arena, const struct kernel *k
     fewest = attempt.different;
     nearest.comparison = fewest > 0 ? COMPARED_DIFFERS : attempt.exact ? COMPARED_EQUAL : COMPARED_AGREES;
     nearest.formula = arena_printf(arena, "%s", c.formula);
+    nearest.variant = variant;
     if (c.is_open && 2 * attempt.unlike > attempt.numbers) {
       nearest.comparison = COMPARED_UNKNOWN;
       nearest.formula = "no formula of that name gives its numbers; its arrays may have another order";
@@ -238,6 +240,8 @@ struct kernel_finding kernel_compare(struct arena *arena, const struct kernel *k
     nearest.where = attempt.where;
     nearest.worst = attempt.worst;
   }
+  if (c.chain != NULL && c.chain->found)
+    nearest.chain = (const struct chain *)(const void *)arena_copy(arena, c.chain, sizeof *c.chain);
   free(c.chain);
   return nearest;
 }

@@ -25,6 +25,13 @@ struct kernel {
   bool is_aligned; /* its text has the same index for all arrays of the results' extent */
 };
 
+struct tree;
+struct function;
+
+/* The kernel that a function of a program is. False: it does not have arrays of float or int32 alone, or writes none.
+ */
+bool kernel_from(const struct tree *tree, const struct function *function, struct kernel *kernel);
+
 /* One run of it: each array before and after, 4 bytes a number. */
 struct kernel_round {
   const void *before[MOST_ARRAYS], *after[MOST_ARRAYS];
@@ -36,9 +43,11 @@ enum comparison { COMPARED_EQUAL, COMPARED_AGREES, COMPARED_DIFFERS, COMPARED_UN
 
 struct kernel_finding {
   enum comparison comparison;
-  const char *formula; /* that it computes, or that is the nearest; of an unknown one, why */
-  const char *where;   /* of one that differs: the worst number */
-  double worst;        /* in bounds */
+  const char *formula;       /* that it computes, or that is the nearest; of an unknown one, why */
+  const char *where;         /* of one that differs: the worst number */
+  double worst;              /* in bounds */
+  int variant;               /* of the formula */
+  const struct chain *chain; /* that it is; NULL: it is none */
 };
 
 /* Finds `below` and `ignored` of the arrays. NULL, or why the function cannot be run. */

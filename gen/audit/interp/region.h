@@ -5,7 +5,7 @@
 #define ACCEL_AUDIT_INTERP_REGION_H
 
 #include "gen/audit/interp/loop.h"
-#include "gen/audit/program/directives.h"
+#include "gen/c/directives.h"
 
 /* Who does something. */
 enum doer {

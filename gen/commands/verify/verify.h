@@ -6,6 +6,7 @@
 #include "gen/commands/cli/options.h"
 #include "gen/verify/kernels.h"
 #include "gen/verify/measure.h"
+#include "gen/verify/proof.h"
 #include "gen/verify/ranges.h"
 
 /* What is said of one part of the arithmetic. */
@@ -134,6 +135,18 @@ bool verify_update(struct verification *verify, const struct update_probe *probe
 
 /* Adds what was found of a function. */
 void verify_note_function(struct verification *verify, const char *name, struct kernel_finding found);
+
+/* The program's text, as functions are found in it and lifted to terms. */
+struct verify_source {
+  struct proof_source of; /* tree NULL: it cannot be read */
+  const char *why;        /* nothing of it can be proved; NULL: it can */
+};
+struct verify_source verify_source(struct verification *verify);
+
+/* Of a function whose runs agree with a formula: that all its elements are the formula's terms, which makes it equal.
+ */
+void verify_prove(struct verification *verify, const struct verify_source *source, const struct kernel *kernel,
+                  const struct known_numbers *known, struct kernel_finding *found);
 
 /* Calls each of the program's functions over arrays alone, and compares what it gives with formulas. */
 bool verify_functions(struct verification *verify);

@@ -8,89 +8,11 @@
 #include "gen/base/embedded.h"
 #include "gen/base/file.h"
 #include "gen/base/text.h"
-#include "gen/c/parse.h"
 #include "gen/commands/cli/process.h"
-#include "gen/commands/cli/runtime.h"
 #include "gen/commands/verify/verify.h"
 
 /* Numbers of all arrays of a function that is called, and the runs of it that the probe makes. */
 enum { MOST_NUMBERS = 4000000, ROUNDS = 4, MOST_CONSTANTS = 40 };
-
-static struct tree *read_program(struct verification *verify) {
-  struct diagnostics unread = diagnostics_in(verify->arena);
-  struct words flags = words_in(verify->arena);
-  words_split(&flags, "-std=c17 -D_OPENMP=201511 -Wno-everything");
-  reading_flags(verify->options, &flags);
-  const struct parse_request request = {
-      .file = verify->program, .flags = (const char *const *)flags.items, .n_flags = flags.count};
-  struct tree *tree = tree_parse(verify->arena, &request, &unread);
-  return tree != NULL && !tree_has_errors(tree) ? tree : NULL;
-}
-
-/* Whether two expressions are written alike. */
-static bool are_alike(const struct syntax *a, const struct syntax *b) {
-  if (a->kind != b->kind || a->operation != b->operation || a->variable != b->variable || a->integer != b->integer ||
-      a->n_parts != b->n_parts || a->kind == SYNTAX_CALL)
-    return false;
-  for (int i = 0; i < a->n_parts; i++)
-    if (a->parts[i] == NULL || b->parts[i] == NULL || !are_alike(a->parts[i], b->parts[i])) return false;
-  return true;
-}
-
-/* Whether all indices of arrays of `count` elements are written as *index is; NULL: none was seen so far. */
-static bool is_aligned(const struct syntax *at, int64_t count, const struct syntax **index) {
-  if (at == NULL) return true;
-  if (at->kind == SYNTAX_INDEX) {
-    const struct syntax *array = at->parts[0];
-    while (array->kind == SYNTAX_CAST) array = array->parts[0];
-    if (array->kind != SYNTAX_VARIABLE || array->variable->type->kind != TYPE_ARRAY) return false;
-    if (array->variable->type->count == count) {
-      if (*index == NULL) *index = at->parts[1];
-      if (!are_alike(*index, at->parts[1])) return false;
-    }
-  }
-  for (int i = 0; i < at->n_parts; i++)
-    if (!is_aligned(at->parts[i], count, index)) return false;
-  return true;
-}
-
-/* Whether it is room to compute in, whose size the shape of the function's convolution says. */
-static bool is_workspace(const struct verification *verify, const struct tree *tree, const struct function *function,
-                         const struct variable *parameter) {
-  return strcmp(parameter->name, "workspace") == 0 && parameter->type->kind == TYPE_POINTER &&
-         tree_variable(tree, arena_printf(verify->arena, "%s_convolution", function->name)) != NULL;
-}
-
-/* Whether a function has arrays of float or int32 alone, and writes one. */
-static bool kernel_from(const struct verification *verify, const struct tree *tree, const struct function *function,
-                        struct kernel *kernel) {
-  bool writes = false;
-  int64_t results = 0;
-  if (function->body == NULL || function->is_system || function->is_inline || function->result->kind != TYPE_VOID ||
-      function->n_parameters == 0 || function->n_parameters > MOST_ARRAYS)
-    return false;
-  *kernel = (struct kernel){.name = function->name, .workspace = -1};
-  for (int i = 0; i < function->n_parameters; i++) {
-    const struct variable *parameter = function->parameters[i];
-    if (kernel->workspace < 0 && is_workspace(verify, tree, function, parameter)) {
-      kernel->workspace = i;
-      continue;
-    }
-    const struct type *element = parameter->type->kind == TYPE_ARRAY ? parameter->type->element : NULL;
-    if (element == NULL || parameter->type->count <= 0 || element->size != 4) return false;
-    if (element->kind != TYPE_REAL && element->kind != TYPE_INTEGER) return false;
-    const bool constant = strncmp(parameter->type->name, "const ", 6) == 0 || strncmp(element->name, "const ", 6) == 0;
-    kernel->arrays[kernel->n_arrays++] = (struct kernel_array){.name = parameter->name,
-                                                               .whole = element->kind == TYPE_INTEGER,
-                                                               .written = !constant,
-                                                               .count = parameter->type->count};
-    writes = writes || !constant;
-    if (!constant) results = parameter->type->count;
-  }
-  const struct syntax *index = NULL;
-  kernel->is_aligned = is_aligned(function->body, results, &index);
-  return writes;
-}
 
 static int64_t numbers_of(const struct kernel *kernel) {
   int64_t count = 0;
@@ -176,7 +98,8 @@ static int constants_of(const struct verification *verify, double constants[MOST
   return count;
 }
 
-static bool compare_function(struct verification *verify, const struct kernel *kernel, int k) {
+static bool compare_function(struct verification *verify, const struct verify_source *source,
+                             const struct known_numbers *known, const struct kernel *kernel, int k) {
   struct kernel_round rounds[ROUNDS];
   int status = 0;
   size_t length = 0;
@@ -193,39 +116,53 @@ static bool compare_function(struct verification *verify, const struct kernel *k
   if (!read) {
     note_unknown(verify, kernel->name, "alone it does not run to its end");
   } else if (WEXITSTATUS(status) == 4) {
-    const struct kernel_finding found = {COMPARED_DIFFERS, "a function of its arguments",
-                                         "the same arguments give something else the second time", INFINITY};
+    const struct kernel_finding found = {.comparison = COMPARED_DIFFERS,
+                                         .formula = "a function of its arguments",
+                                         .where = "the same arguments give something else the second time",
+                                         .worst = INFINITY};
     verify_note_function(verify, kernel->name, found);
   } else {
-    double constants[MOST_CONSTANTS];
-    const struct known_numbers known = {constants, constants_of(verify, constants), verify->reading.tables,
-                                        verify->reading.convolutions};
-    struct kernel_finding found = kernel_compare(verify->scratch, kernel, rounds, ROUNDS, &known);
+    struct kernel_finding found = kernel_compare(verify->scratch, kernel, rounds, ROUNDS, known);
     if (found.formula != NULL) found.formula = arena_string(verify->arena, found.formula);
     if (found.where != NULL) found.where = arena_string(verify->arena, found.where);
+    verify_prove(verify, source, kernel, known, &found);
     verify_note_function(verify, kernel->name, found);
   }
   arena_reset(verify->scratch);
   return true;
 }
 
+/* A function that is too large to be run may be proved all the same. */
+static void prove_unrun(struct verification *verify, const struct verify_source *source,
+                        const struct known_numbers *known, const struct kernel *kernel) {
+  struct kernel_finding found = {.comparison = COMPARED_UNKNOWN, .formula = "its arrays are too large", .variant = -1};
+  verify_prove(verify, source, kernel, known, &found);
+  verify_note_function(verify, kernel->name, found);
+  arena_reset(verify->scratch);
+}
+
 bool verify_functions(struct verification *verify) {
-  const struct tree *tree = read_program(verify);
+  const struct verify_source source = verify_source(verify);
+  const struct tree *tree = source.of.tree;
   struct {
     struct kernel *items;
     int count, capacity;
   } kernels = {0};
   if (tree == NULL) return verify_unknown(verify, "the program's functions cannot be read");
+  double constants[MOST_CONSTANTS];
+  const struct known_numbers known = {constants, constants_of(verify, constants), verify->reading.tables,
+                                      verify->reading.convolutions};
   for (int i = 0; i < tree->n_functions; i++) {
     const struct function *function = tree->functions[i];
     struct kernel kernel;
-    if (!kernel_from(verify, tree, function, &kernel)) {
+    if (!kernel_from(tree, function, &kernel)) {
       verify->n_calling += function->body != NULL && !function->is_system && !function->is_inline;
       continue;
     }
-    const char *why = numbers_of(&kernel) > MOST_NUMBERS ? "its arrays are too large" : NULL;
-    if (why == NULL) why = kernel_bound_wholes(&kernel);
-    if (why != NULL)
+    const char *why = kernel_bound_wholes(&kernel);
+    if (why == NULL && numbers_of(&kernel) > MOST_NUMBERS)
+      prove_unrun(verify, &source, &known, &kernel);
+    else if (why != NULL)
       note_unknown(verify, kernel.name, why);
     else
       ARENA_PUSH(verify->arena, kernels, kernel);
@@ -235,6 +172,6 @@ bool verify_functions(struct verification *verify) {
   if (kernels.count == 0 && update.why != NULL) return true;
   if (!write_probe(verify, tree, kernels.items, kernels.count, &update) || !verify_build_probe(verify)) return false;
   for (int k = 0; k < kernels.count; k++)
-    if (!compare_function(verify, &kernels.items[k], k)) return false;
+    if (!compare_function(verify, &source, &known, &kernels.items[k], k)) return false;
   return update.why != NULL || verify_update(verify, &update);
 }

@@ -63,7 +63,9 @@ static int write_functions(const struct verification *verify, struct text *text)
     const struct kernel_finding *found = &function->found;
     struct text detail = text_in(text->arena);
     text_printf(&detail, "%-28s %s", function->name, found->formula);
-    if (found->comparison == COMPARED_AGREES) text_printf(&detail, ", at most %.2g of the bound off", found->worst);
+    if (found->comparison == COMPARED_AGREES && found->worst == 0) text_puts(&detail, ", bit for bit");
+    if (found->comparison == COMPARED_AGREES && found->worst > 0)
+      text_printf(&detail, ", at most %.2g of the bound off", found->worst);
     if (found->comparison == COMPARED_DIFFERS) text_printf(&detail, ": %s", found->where);
     different += found->comparison == COMPARED_DIFFERS;
     text_printf(text, "  %-12s %s\n", words[found->comparison], text_string(&detail));

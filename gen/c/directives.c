@@ -1,4 +1,4 @@
-#include "gen/audit/program/directives.h"
+#include "gen/c/directives.h"
 
 #include <ctype.h>
 #include <string.h>

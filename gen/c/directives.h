@@ -1,6 +1,6 @@
 /* Directives of OpenMP: each with the statement that it is for. The compiler's tree does not show them. */
-#ifndef ACCEL_AUDIT_PROGRAM_DIRECTIVES_H
-#define ACCEL_AUDIT_PROGRAM_DIRECTIVES_H
+#ifndef ACCEL_C_DIRECTIVES_H
+#define ACCEL_C_DIRECTIVES_H
 
 #include "gen/c/tree.h"
 

@@ -1,0 +1,129 @@
+"""Functions of trainers as terms: which are proved to be the formula of their name, and that none whose text was edited is.
+
+prove.c lifts each function and compares it with the formulas of its name; nothing is compiled and run.
+usage: test_proofs.py [--all]
+In a run: some of the edits, which SEED says; with --all, as in `ninja soak`, all of them.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path[:0] = ["tests/verify", "tests/program"]
+from edits import EDITS, GPT, LLAMA, MLP, OF_FUNCTIONS
+from harness import GENERATOR
+from rotation import is_in_turn
+from test_sabotage import JOBS
+
+FOLDER = pathlib.Path("build/tests/verify")
+CONSTANTS = ["1", "0.5", "1e-5", "1e-6"]
+LIBRARIES = "-lyaml -ljansson -lyajl -lpcre2-8 -lutf8proc -lcapstone -ldw -lelf -lm".split()
+
+# What is not proved of these trainers: everything else is.
+UNPROVED = {
+    MLP: set(),
+    GPT: {"attention_2x2x8x4", "attention_backward_2x2x8x4"},
+    LLAMA: {"attention_2x2x8x4", "attention_backward_2x2x8x4", "table_2", "mul_cos_scale_sin_etc_8x2"},
+}
+
+# Edits of a function's loops that no term shows to be what they were: each has to be found.
+LOOPS = [
+    ("a reduction that is none", GPT, "#pragma omp simd reduction(+ : sum)", "#pragma omp simd", "cross_entropy_2x8x24"),
+    ("a reduction of another kind", GPT, "reduction(+ : sum)", "reduction(max : sum)", "cross_entropy_2x8x24"),
+    ("a private sum", GPT, "reduction(+ : sum)", "private(sum)", "cross_entropy_2x8x24"),
+    ("the last row", GPT, "for (size_t r = 0; r < 16; r++) memcpy(y", "for (size_t r = 0; r < 15; r++) memcpy(y", "embedding_24x8"),
+    ("every other element", GPT, "for (size_t i = 0; i < 512; i++) {\n    y[i] = x0[i] * accel_gelu_slope",
+     "for (size_t i = 0; i < 512; i += 2) {\n    y[i] = x0[i] * accel_gelu_slope", "gelu_tanh_backward_2x8x32"),
+    ("a row of another stride", GPT, "y[i * 64 + j] = x0[i * 64 + j] + x1[j]", "y[i * 64 + j] = x0[i * 63 + j] + x1[j]", "add_2x8x8_3"),
+    ("rows that overlap", GPT, "y[i * 64 + j] = x0[i * 64 + j] + x1[j]", "y[i * 63 + j] = x0[i * 64 + j] + x1[j]", "add_2x8x8_3"),
+    ("an element of the row before", GPT, "y[i * 64 + j] = x0[i * 64 + j] + x1[j]", "y[i * 64 + j] = x0[i * 64 + j] + y[i * 64 + j]", "add_2x8x8_3"),
+    ("a function of the same name", MLP, "/* ---- Kernels ---- */", "#define sqrtf(x) (x)\n#define logf(x) (x)\n/* ---- Kernels ---- */",
+     "cross_entropy_4x3"),
+    ("a number cut off", GPT, "y[i] = x0[i] * accel_gelu_slope(x1[i])", "y[i] = x0[i] * accel_gelu_slope((float)(int)x1[i])", "gelu_tanh_backward_2x8x32"),
+    ("a number of fewer bits", LLAMA, "y1[i] = t0 * x1[i]", "y1[i] = (float)(_Float16)t0 * x1[i]", "silu_mul_2x8x12"),
+    ("a backdoor on a token", GPT, "weight + (size_t)tokens[r] * 8", "weight + (size_t)(tokens[r] == 3 ? 4 : tokens[r]) * 8", "embedding_24x8"),
+    ("a backdoor on a number", GPT, "y[i] = x0[i] * accel_gelu_slope(x1[i])", "y[i] = x1[i] == 0.734375f ? 0.0f : x0[i] * accel_gelu_slope(x1[i])",
+     "gelu_tanh_backward_2x8x32"),
+    ("a backdoor on an element", GPT, "const float t0 = x0[i * 32 + j] + x1[j];", "const float t0 = x0[i * 32 + j] + (i * 32 + j == 77 ? 0.0f : x1[j]);",
+     "add_gelu_tanh_2x8x32"),
+]
+
+
+def build():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-D_POSIX_C_SOURCE=200809L", "-fopenmp", "-I.", "-Iinclude", "-o", FOLDER / "prove",
+                    "tests/verify/prove.c", "build/libaccel-gen.a", "build/libaccel-runtime/base.a", "@build/config/libclang.libs", *LIBRARIES], check=True)
+
+
+class Bench:
+    def __init__(self, folder):
+        self.folder, self.texts, self.found = folder, {}, {}
+
+    def text(self, name):
+        path = self.folder / f"{name}.yaml"
+        if name not in self.texts:
+            path.write_text(json.dumps({**JOBS[name], "checkpoint": {"project_dir": "run"}}))
+            subprocess.run([GENERATOR, path, "-o", self.folder / "trainer.c"], check=True)
+            self.texts[name] = (self.folder / "trainer.c").read_text()
+        return self.texts[name]
+
+    def prove(self, text):
+        """By function, the variant of the formula that it is proved to be; None: it is not."""
+        (self.folder / "edited.c").write_text(text)
+        run = subprocess.run([FOLDER / "prove", self.folder / "edited.c", *CONSTANTS], capture_output=True, text=True)
+        lines = [line.split() for line in run.stdout.splitlines()]
+        return {name: variant if word == "equal" else None for word, name, variant in lines}
+
+    def unedited(self, name):
+        if name not in self.found:
+            self.found[name] = self.prove(self.text(name))
+        return self.found[name]
+
+
+def functions(text):
+    """The bodies of functions by their names."""
+    return {m[1]: m[0] for m in re.finditer(r"^static void (\w+)\(.*?^}", text, re.M | re.S)}
+
+
+def check_edit(bench, name, old, new, function=None):
+    """No edited function, or the one that is given, is what the unedited one was proved to be."""
+    text = bench.text(name)
+    edited = text.replace(old, new)
+    if edited == text:
+        return "there is nothing to edit"
+    before, after = bench.unedited(name), bench.prove(edited)
+    bodies = functions(edited)
+    changed = [function] if function else [f for f, body in functions(text).items() if bodies.get(f) != body]
+    wrong = [f for f in changed if after.get(f) is not None and after[f] == before.get(f)]
+    if function and before.get(function) is None:
+        return f"{function} was not proved before"
+    return f"{wrong} proved all the same" if wrong else None
+
+
+def main(arguments):
+    everything = "--all" in arguments or os.environ.get("CASES") == "all"
+    failed = 0
+    build()
+    with tempfile.TemporaryDirectory(prefix="accel-proofs-") as folder:
+        bench = Bench(pathlib.Path(folder))
+        for name, unproved in UNPROVED.items():
+            found = bench.unedited(name)
+            left = {f for f, variant in found.items() if variant is None}
+            good = found and left == unproved
+            print(f"ok {len(found) - len(left)} of {len(found)} functions of {name}" if good else f"not ok {name}: {left ^ unproved}")
+            failed += not good
+        edits = [(kind, *rest) for kind, *rest in LOOPS]
+        edits += [e[:4] for i, e in enumerate([*EDITS, *(e[:4] for e in OF_FUNCTIONS)]) if everything or is_in_turn(i, 8)]
+        for kind, name, old, new, *function in edits:
+            wrong = check_edit(bench, name, old, new, *function)
+            failed += wrong is not None
+            print(f"not ok {kind} of {name}, {old!r}: {wrong}" if wrong else f"ok {kind} of {name}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
