@@ -25,6 +25,7 @@ static void take_parameters(struct maker *maker, const struct hlo_parameters *li
 /* The value of an input of the entry, or of its backward: a new argument where none has the name. */
 static struct hlo entry_input(struct maker *maker, const struct value *input, struct hlo_module *made) {
   const struct region *entry = maker->graph->entry;
+  if (hlo_value(&maker->hlo, input).item >= 0) return hlo_value(&maker->hlo, input);
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *known = entry->inputs.items[i];
     if (known != input && strcmp(known->name, input->name) == 0) return hlo_value(&maker->hlo, known);
@@ -35,9 +36,8 @@ static struct hlo entry_input(struct maker *maker, const struct value *input, st
   return x;
 }
 
-/* Calls the function of the entry, or that of its backward with what the entry has saved; its results. */
-static struct hlo *call_entry(struct maker *maker, const struct region *region, const struct hlo *saved,
-                              struct hlo_module *made) {
+struct hlo *hlo_call_entry(struct maker *maker, const struct region *region, const struct hlo *saved,
+                           struct hlo_module *made) {
   const struct hlo_interface *interface = hlo_interface_of(maker, region);
   const struct hlo_parameters *all = &hlo_interface_of(maker, maker->graph->entry)->parameters;
   struct hlo_list arguments = {0};
@@ -84,8 +84,8 @@ static void write_main(struct maker *maker, const struct region *backward, struc
   const struct hlo *back = NULL;
   hlo_begin_function(maker, entry);
   take_parameters(maker, &hlo_interface_of(maker, entry)->parameters, made);
-  const struct hlo *forward = call_entry(maker, entry, NULL, made);
-  if (backward != NULL) back = call_entry(maker, backward, forward + entry->results.count, made);
+  const struct hlo *forward = hlo_call_entry(maker, entry, NULL, made);
+  if (backward != NULL) back = hlo_call_entry(maker, backward, forward + entry->results.count, made);
   give_results(maker, backward, forward, back, &given, made);
   hlo_print_function(maker, "public", "main", &given);
 }
@@ -99,25 +99,45 @@ static void reach(const struct region *region, bool *reached) {
     if (region->nodes.items[i]->call != NULL) reach(region->nodes.items[i]->call->callee, reached);
 }
 
+struct maker hlo_begin_module(struct arena *arena, const struct graph *graph, struct diagnostics *diags) {
+  struct text *functions = arena_alloc(arena, sizeof *functions);
+  *functions = text_in(arena);
+  struct maker maker = {.hlo = {.arena = arena, .diags = diags}, .graph = graph, .out = functions};
+  maker.interfaces = hlo_interfaces(arena, graph);
+  return maker;
+}
+
+bool hlo_write_regions(struct maker *maker, const struct region *entry, const struct region *backward) {
+  const struct graph *graph = maker->graph;
+  bool *reached = arena_alloc(maker->hlo.arena, (size_t)graph->n_regions);
+  reach(entry, reached);
+  if (backward != NULL) reach(backward, reached);
+  for (int i = 0; i < graph->n_regions && !maker->hlo.failed; i++)
+    if (reached[i]) hlo_write_function(maker, graph->regions[i]);
+  return !maker->hlo.failed;
+}
+
+const char *hlo_end_module(struct maker *maker, const char *name, const struct text *main,
+                           const struct text *functions) {
+  struct text out = text_in(maker->hlo.arena);
+  text_printf(&out, "module @%s {", name);
+  text_puts(&out, text_string(main));
+  text_puts(&out, text_string(functions));
+  text_puts(&out, "}\n");
+  maker->out = &out;
+  hlo_print_locations(maker);
+  return text_string(&out);
+}
+
 bool hlo_make(struct arena *arena, const struct graph *graph, const char *name, struct hlo_module *made,
               struct diagnostics *diags) {
-  struct text out = text_in(arena), functions = text_in(arena);
-  struct maker maker = {.hlo = {.arena = arena, .diags = diags}, .graph = graph, .out = &functions};
+  struct maker maker = hlo_begin_module(arena, graph, diags);
   const struct region *backward = graph_backward_of(graph, graph->entry);
-  bool *reached = arena_alloc(arena, (size_t)graph->n_regions);
+  struct text *functions = maker.out, entry = text_in(arena);
   *made = (struct hlo_module){0};
-  maker.interfaces = hlo_interfaces(arena, graph);
-  reach(graph->entry, reached);
-  if (backward != NULL) reach(backward, reached);
-  for (int i = 0; i < graph->n_regions && !maker.hlo.failed; i++)
-    if (reached[i]) hlo_write_function(&maker, graph->regions[i]);
-  if (maker.hlo.failed) return false;
-  maker.out = &out;
-  text_printf(&out, "module @%s {", name);
+  if (!hlo_write_regions(&maker, graph->entry, backward)) return false;
+  maker.out = &entry;
   write_main(&maker, backward, made);
-  text_puts(&out, text_string(&functions));
-  text_puts(&out, "}\n");
-  hlo_print_locations(&maker);
-  made->text = text_string(&out);
+  made->text = hlo_end_module(&maker, name, &entry, functions);
   return true;
 }

@@ -85,6 +85,23 @@ struct hlo hlo_new_argument(struct maker *maker, const char *name, struct shape 
 /* Writes a region's function; maker->hlo.failed after an error. */
 void hlo_write_function(struct maker *maker, const struct region *region);
 
+/* ---- The module (make.c) ---- */
+
+/* Begins a module: maker.out is the text of its functions. */
+struct maker hlo_begin_module(struct arena *arena, const struct graph *graph, struct diagnostics *diags);
+
+/* Writes the functions of the regions that an entry and `backward`, which may be NULL, reach; false after an error. */
+bool hlo_write_regions(struct maker *maker, const struct region *entry, const struct region *backward);
+
+/* The whole text: `main` is that of the public function. */
+const char *hlo_end_module(struct maker *maker, const char *name, const struct text *main,
+                           const struct text *functions);
+
+/* Calls the function of the entry, or that of its backward with what the entry has saved; its results. Inputs that
+ * have no value yet become arguments of the function that is written, noted in *made. */
+struct hlo *hlo_call_entry(struct maker *maker, const struct region *region, const struct hlo *saved,
+                           struct hlo_module *made);
+
 /* ---- Text (print.c) ---- */
 
 /* Adds the function to maker->out: its arguments, the operations that what it gives depends on, and that. */

@@ -1,0 +1,60 @@
+#include "gen/stablehlo/forward.h"
+
+#include <string.h>
+
+#include "gen/stablehlo/maker.h"
+
+static struct hlo take(struct maker *maker, struct hlo_operand operand, struct hlo_module *made) {
+  ARENA_PUSH(maker->hlo.arena, made->arguments, operand);
+  return hlo_new_argument(maker, operand.name, operand.shape, (enum hlo_type)operand.dtype);
+}
+
+/* The position of a value among the entry's results. */
+static int result_of(const struct region *entry, const struct value *value) {
+  int at = 0;
+  while (entry->results.items[at] != value) at++;
+  return at;
+}
+
+static void write_main(struct maker *maker, const struct hlo_forward *forward, struct hlo_module *made) {
+  struct arena *arena = maker->hlo.arena;
+  const struct region *entry = forward->entry;
+  const struct hlo_parameters *parameters = &hlo_interface_of(maker, entry)->parameters;
+  struct hlo *weights = arena_alloc(arena, ((size_t)forward->n_weights + 1) * sizeof *weights);
+  struct hlo_list arguments = {0}, given = {0};
+  hlo_begin_function(maker, entry);
+  for (int i = 0; i < forward->n_weights; i++) {
+    const struct hlo_operand operand = {forward->weights[i].path, forward->weights[i].shape, DTYPE_FLOAT32};
+    weights[i] = take(maker, operand, made);
+  }
+  for (int i = 0; i < entry->inputs.count; i++) {
+    const struct value *input = entry->inputs.items[i];
+    hlo_list_add(maker, &arguments, take(maker, (struct hlo_operand){input->name, input->shape, input->dtype}, made),
+                 NULL);
+  }
+  for (int i = 0; i < parameters->count; i++)
+    for (int k = 0; k < forward->n_weights; k++)
+      if (strcmp(forward->weights[k].path, parameters->items[i].path) == 0)
+        hlo_list_add(maker, &arguments, weights[k], NULL);
+  const struct hlo *results = hlo_write_call(maker, entry, &arguments);
+  for (int i = 0; i < forward->n_results; i++) {
+    const struct value *value = forward->results[i];
+    const struct hlo_operand operand = {value->name, value->shape, value->dtype};
+    ARENA_PUSH(arena, made->results, operand);
+    hlo_list_add(maker, &given, results[result_of(entry, value)],
+                 arena_printf(arena, "jax.result_info = %s", hlo_quoted(arena, value->name)));
+  }
+  hlo_print_function(maker, "public", "main", &given);
+}
+
+bool hlo_make_forward(struct arena *arena, const struct graph *graph, const char *name,
+                      const struct hlo_forward *forward, struct hlo_module *made, struct diagnostics *diags) {
+  struct maker maker = hlo_begin_module(arena, graph, diags);
+  struct text *functions = maker.out, entry = text_in(arena);
+  *made = (struct hlo_module){0};
+  if (!hlo_write_regions(&maker, forward->entry, NULL)) return false;
+  maker.out = &entry;
+  write_main(&maker, forward, made);
+  made->text = hlo_end_module(&maker, name, &entry, functions);
+  return true;
+}

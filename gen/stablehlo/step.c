@@ -1,0 +1,379 @@
+/* The module of a step. Its own functions have a dot in their names, which no function of a model has. */
+#include "gen/stablehlo/step.h"
+
+#include <string.h>
+
+#include "gen/ir/region.h"
+#include "gen/stablehlo/maker.h"
+
+struct writer {
+  struct maker *maker;
+  const struct hlo_step *step;
+  struct hlo_module *made;
+  const struct region *backward;
+};
+
+static struct arena *arena_of(const struct writer *writer) {
+  return writer->maker->hlo.arena;
+}
+
+static const struct region *entry_of(const struct writer *writer) {
+  return writer->maker->graph->entry;
+}
+
+static const struct hlo_parameters *entry_parameters(const struct writer *writer) {
+  return &hlo_interface_of(writer->maker, entry_of(writer))->parameters;
+}
+
+/* The position of a weight among the gradients that the backward gives; -1: nothing reaches it. */
+static int gradient_of(const struct writer *writer, const struct hlo_weight *weight) {
+  return hlo_parameter_index(&hlo_interface_of(writer->maker, writer->backward)->gradients, 0, weight->path);
+}
+
+/* ---- A call of a function of the module's own ---- */
+
+static void add_type(struct text *text, const char *type) {
+  text_printf(text, "%s%s", text->length > 0 ? ", " : "", type);
+}
+
+/* Results have these types; their items are filled in. */
+static void call(struct writer *writer, const char *name, const struct hlo_list *arguments, struct hlo *results,
+                 int count) {
+  struct stablehlo *hlo = &writer->maker->hlo;
+  struct text names = text_in(hlo->arena), takes = text_in(hlo->arena), gives = text_in(hlo->arena);
+  for (int i = 0; i < arguments->count; i++) {
+    text_printf(&names, "%s%s", i > 0 ? ", " : "", hlo_name_of(hlo, arguments->items[i].tensor));
+    add_type(&takes, hlo_type_of(hlo, arguments->items[i].tensor));
+  }
+  for (int i = 0; i < count; i++) add_type(&gives, hlo_type_of(hlo, results[i]));
+  const char *form = count == 1 ? "call @%s(%s) : (%s) -> %s" : "call @%s(%s) : (%s) -> (%s)";
+  const int item = hlo_add_item(
+      hlo, arena_printf(hlo->arena, form, name, text_string(&names), text_string(&takes), text_string(&gives)), NULL,
+      count);
+  for (int i = 0; i < count; i++) results[i].item = item, results[i].result = i;
+}
+
+/* ---- A micro-batch ---- */
+
+static const char micro_batch[] = "step.micro_batch";
+
+/* The type of an input as the step takes it: of several micro-batches. */
+static struct shape stacked(const struct writer *writer, struct shape shape) {
+  struct shape all = shape;
+  if (writer->step->micro_steps == 1) return shape;
+  all.dim[0] = writer->step->micro_steps;
+  for (int i = 0; i < shape.rank; i++) all.dim[i + 1] = shape.dim[i];
+  all.rank = shape.rank + 1;
+  return all;
+}
+
+/* Row `index` of x, along its first dimension. */
+static struct hlo row_of(struct stablehlo *hlo, struct hlo x, struct hlo index, struct shape shape) {
+  struct text starts = text_in(hlo->arena), types = text_in(hlo->arena);
+  struct shape sizes = x.shape;
+  const struct hlo zero = hlo_tensor(hlo, hlo_number(0), (struct shape){0}, HLO_I32);
+  sizes.dim[0] = 1;
+  for (int i = 0; i < x.shape.rank; i++) {
+    text_printf(&starts, ", %s", hlo_name_of(hlo, i == 0 ? index : zero));
+    text_puts(&types, ", tensor<i32>");
+  }
+  const struct hlo row = hlo_op(hlo, sizes, x.type, "stablehlo.dynamic_slice %s%s, sizes = [%s] : (%s%s) -> %s",
+                                hlo_name_of(hlo, x), text_string(&starts), hlo_numbers(hlo->arena, sizes),
+                                hlo_type_of(hlo, x), text_string(&types), hlo_type_text(hlo->arena, sizes, x.type));
+  return hlo_reshape(hlo, row, shape);
+}
+
+/* What a micro-batch gives: its loss, and the gradients in the order of the weights. */
+static struct hlo *result_types(const struct writer *writer, int *count) {
+  struct hlo *results = arena_alloc(arena_of(writer), ((size_t)writer->step->n_weights + 1) * sizeof *results);
+  *count = 0;
+  results[(*count)++] = (struct hlo){.type = HLO_F32};
+  for (int i = 0; i < writer->step->n_weights; i++)
+    if (gradient_of(writer, &writer->step->weights[i]) >= 0)
+      results[(*count)++] = (struct hlo){.shape = writer->step->weights[i].shape, .type = HLO_F32};
+  return results;
+}
+
+static void write_micro_batch(struct writer *writer) {
+  struct maker *maker = writer->maker;
+  struct stablehlo *hlo = &maker->hlo;
+  const struct region *entry = entry_of(writer);
+  const struct hlo_parameters *parameters = entry_parameters(writer);
+  struct hlo_list given = {0};
+  struct hlo index = {.item = -1};
+  hlo_begin_function(maker, entry);
+  if (writer->step->micro_steps > 1) index = hlo_new_argument(maker, "number", (struct shape){0}, HLO_I32);
+  maker->parameters = arena_alloc(hlo->arena, ((size_t)parameters->count + 1) * sizeof *maker->parameters);
+  for (int i = 0; i < parameters->count; i++)
+    maker->parameters[i] =
+        hlo_new_argument(maker, parameters->items[i].path, parameters->items[i].parameter->shape, HLO_F32);
+  for (int i = 0; i < entry->inputs.count; i++) {
+    const struct value *input = entry->inputs.items[i];
+    struct hlo x = hlo_new_argument(maker, input->name, stacked(writer, input->shape), (enum hlo_type)input->dtype);
+    if (index.item >= 0) x = row_of(hlo, x, index, input->shape);
+    hlo_set_value(hlo, input, x);
+  }
+  const struct hlo *forward = hlo_call_entry(maker, entry, NULL, writer->made);
+  const struct hlo *back = hlo_call_entry(maker, writer->backward, forward + entry->results.count, writer->made);
+  hlo_list_add(maker, &given, hlo_reshape(hlo, hlo_convert(hlo, forward[0], HLO_F32), (struct shape){0}), NULL);
+  for (int i = 0; i < writer->step->n_weights; i++) {
+    const int at = gradient_of(writer, &writer->step->weights[i]);
+    if (at >= 0) hlo_list_add(maker, &given, back[writer->backward->results.count + at], NULL);
+  }
+  hlo_print_function(maker, "private", micro_batch, &given);
+}
+
+/* ---- Micro-batches ---- */
+
+/* "%$sum_3", of the loop's own names. */
+static const char *sum_name(struct arena *arena, int i) {
+  return arena_printf(arena, "%%$sum_%d", i);
+}
+
+/* What the loop begins and ends with for each of its sums: "%$sum_0 = %{4}", "%$next_0", their types. */
+struct loop_texts {
+  struct text begins, next, types, body;
+};
+
+static void add_sum(struct stablehlo *hlo, struct loop_texts *texts, struct hlo sum, int i, bool of_many) {
+  const struct hlo zero = hlo_tensor(hlo, hlo_number(0), sum.shape, HLO_F32);
+  const char *type = hlo_type_of(hlo, sum), *got = of_many ? arena_printf(hlo->arena, "#%d", i) : "";
+  text_printf(&texts->begins, ", %s = %s", sum_name(hlo->arena, i), hlo_name_of(hlo, zero));
+  text_printf(&texts->body, "      %%$next_%d = stablehlo.add %s, %%$got%s : %s\n", i, sum_name(hlo->arena, i), got,
+              type);
+  text_printf(&texts->next, ", %%$next_%d", i);
+  text_printf(&texts->types, ", %s", type);
+}
+
+/* The call of a micro-batch in the loop. */
+static const char *call_text(struct writer *writer, const struct hlo_list *arguments, const struct hlo *results,
+                             int count) {
+  struct stablehlo *hlo = &writer->maker->hlo;
+  struct text names = text_in(hlo->arena), takes = text_in(hlo->arena), gives = text_in(hlo->arena);
+  for (int i = 0; i < arguments->count; i++) {
+    text_printf(&names, ", %s", hlo_name_of(hlo, arguments->items[i].tensor));
+    text_printf(&takes, ", %s", hlo_type_of(hlo, arguments->items[i].tensor));
+  }
+  for (int i = 0; i < count; i++) add_type(&gives, hlo_type_of(hlo, results[i]));
+  const char *form = count == 1 ? "      %%$got = func.call @%s(%%$i%s) : (tensor<i32>%s) -> %s\n"
+                                : arena_printf(hlo->arena,
+                                               "      %%%%$got:%d = func.call @%%s(%%%%$i%%s) : "
+                                               "(tensor<i32>%%s) -> (%%s)\n",
+                                               count);
+  return arena_printf(hlo->arena, form, micro_batch, text_string(&names), text_string(&takes), text_string(&gives));
+}
+
+/* The sums over all micro-batches, one after the other. */
+static void loop(struct writer *writer, const struct hlo_list *arguments, struct hlo batches, struct hlo *sums,
+                 int count) {
+  struct stablehlo *hlo = &writer->maker->hlo;
+  struct loop_texts texts = {text_in(hlo->arena), text_in(hlo->arena), text_in(hlo->arena), text_in(hlo->arena)};
+  const struct shape scalar = {0};
+  const char *zero = hlo_name_of(hlo, hlo_tensor(hlo, hlo_number(0), scalar, HLO_I32));
+  const char *one = hlo_name_of(hlo, hlo_tensor(hlo, hlo_number(1), scalar, HLO_I32));
+  text_puts(&texts.body, call_text(writer, arguments, sums, count));
+  for (int i = 0; i < count; i++) add_sum(hlo, &texts, sums[i], i, count > 1);
+  const char *types = text_string(&texts.types);
+  const char *text =
+      arena_printf(hlo->arena,
+                   "stablehlo.while(%%$i = %s%s) : tensor<i32>%s\n     cond {\n"
+                   "      %%$more = stablehlo.compare LT, %%$i, %s, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+                   "      stablehlo.return %%$more : tensor<i1>\n    } do {\n%s"
+                   "      %%$after = stablehlo.add %%$i, %s : tensor<i32>\n"
+                   "      stablehlo.return %%$after%s : tensor<i32>%s\n    }",
+                   zero, text_string(&texts.begins), types, hlo_name_of(hlo, batches), text_string(&texts.body), one,
+                   text_string(&texts.next), types);
+  const int item = hlo_add_item(hlo, text, NULL, count + 1);
+  for (int i = 0; i < count; i++) sums[i].item = item, sums[i].result = i + 1;
+}
+
+/* The loss and the gradients of the step: those of a micro-batch, or their sums. `weights`: of `main`. */
+static struct hlo *run_micro_batches(struct writer *writer, const struct hlo *weights, const struct hlo *inputs,
+                                     struct hlo batches, int *count) {
+  const struct hlo_parameters *parameters = entry_parameters(writer);
+  struct hlo_list arguments = {0};
+  for (int i = 0; i < parameters->count; i++)
+    for (int k = 0; k < writer->step->n_weights; k++)
+      if (strcmp(writer->step->weights[k].path, parameters->items[i].path) == 0)
+        hlo_list_add(writer->maker, &arguments, weights[k], NULL);
+  for (int i = 0; i < entry_of(writer)->inputs.count; i++) hlo_list_add(writer->maker, &arguments, inputs[i], NULL);
+  struct hlo *results = result_types(writer, count);
+  if (writer->step->micro_steps > 1)
+    loop(writer, &arguments, batches, results, *count);
+  else
+    call(writer, micro_batch, &arguments, results, *count);
+  return results;
+}
+
+/* ---- The end of a step ---- */
+
+/* The norm of all gradients. Their squares are added up in float64: a float32 loses digits over millions of them. */
+static struct hlo norm_of(struct stablehlo *hlo, const struct hlo *gradients, int count) {
+  struct hlo sum = hlo_tensor(hlo, hlo_number(0), (struct shape){0}, HLO_F64);
+  for (int i = 0; i < count; i++) {
+    struct shape axes = {.rank = gradients[i].shape.rank};
+    for (int k = 0; k < axes.rank; k++) axes.dim[k] = k;
+    const struct hlo wide = hlo_convert(hlo, gradients[i], HLO_F64);
+    sum = hlo_add(hlo, sum, hlo_reduce(hlo, "add", hlo_mul(hlo, wide, wide), axes, false));
+  }
+  return hlo_unary(hlo, "sqrt", sum);
+}
+
+/* ---- The update ---- */
+
+/* "step.update_384x128" */
+static const char *update_name(struct arena *arena, struct shape shape) {
+  struct text name = text_in(arena);
+  text_puts(&name, "step.update");
+  for (int i = 0; i < shape.rank; i++) text_printf(&name, "%s%lld", i > 0 ? "x" : "_", (long long)shape.dim[i]);
+  return text_string(&name);
+}
+
+/* The update of a parameter of this shape, as a function. */
+static void write_update(struct writer *writer, struct shape shape) {
+  const struct hlo_rule *rule = &writer->step->rule;
+  struct maker *maker = writer->maker;
+  struct stablehlo *hlo = &maker->hlo;
+  struct hlo *arrays = arena_alloc(hlo->arena, (size_t)rule->n_arrays * sizeof *arrays);
+  struct hlo *numbers = arena_alloc(hlo->arena, ((size_t)rule->n_numbers + 1) * sizeof *numbers);
+  struct hlo_list given = {0};
+  struct hlo factor = {.item = -1};
+  hlo_begin_function(maker, entry_of(writer));
+  for (int i = 0; i < rule->n_arrays; i++) arrays[i] = hlo_new_argument(maker, rule->arrays[i], shape, HLO_F32);
+  const struct hlo gradient = hlo_new_argument(maker, "gradient", shape, HLO_F32);
+  if (rule->scales) factor = hlo_new_argument(maker, "factor", (struct shape){0}, HLO_F32);
+  for (int i = 0; i < rule->n_numbers; i++)
+    numbers[i] = hlo_new_argument(maker, rule->numbers[i], (struct shape){0}, HLO_F32);
+  rule->update(rule->context, hlo, gradient, factor, numbers, arrays);
+  for (int i = 0; i < rule->n_arrays; i++) hlo_list_add(maker, &given, arrays[i], NULL);
+  if (!hlo->failed) hlo_print_function(maker, "private", update_name(hlo->arena, shape), &given);
+}
+
+static void write_updates(struct writer *writer) {
+  const struct hlo_step *step = writer->step;
+  for (int i = 0; i < step->n_weights; i++) {
+    bool known = false;
+    for (int k = 0; k < i; k++) known |= shape_equal(step->weights[k].shape, step->weights[i].shape);
+    if (!known) write_update(writer, step->weights[i].shape);
+  }
+}
+
+/* The numbers of each row, a scalar each. */
+static struct hlo *split_numbers(struct writer *writer, struct hlo numbers) {
+  struct stablehlo *hlo = &writer->maker->hlo;
+  const int count = writer->step->rule.n_numbers;
+  struct hlo *split = arena_alloc(hlo->arena, ((size_t)(writer->step->rows * count) + 1) * sizeof *split);
+  for (int r = 0; r < writer->step->rows; r++)
+    for (int i = 0; i < count; i++)
+      split[r * count + i] =
+          hlo_reshape(hlo, hlo_slice(hlo, hlo_slice(hlo, numbers, 0, r, 1), 1, i, 1), (struct shape){0});
+  return split;
+}
+
+/* The arrays become their new values: array a of weight w is arrays[a * n_weights + w]. */
+static void update_all(struct writer *writer, const struct hlo *gradients, struct hlo factor, const struct hlo *numbers,
+                       struct hlo *arrays) {
+  const struct hlo_step *step = writer->step;
+  struct stablehlo *hlo = &writer->maker->hlo;
+  const int n = step->rule.n_arrays;
+  struct hlo *own = arena_alloc(hlo->arena, (size_t)n * sizeof *own);
+  for (int w = 0; w < step->n_weights; w++) {
+    const struct hlo_weight *weight = &step->weights[w];
+    struct hlo_list arguments = {0};
+    for (int a = 0; a < n; a++) {
+      own[a] = arrays[a * step->n_weights + w];
+      hlo_list_add(writer->maker, &arguments, own[a], NULL);
+    }
+    const bool reached = gradient_of(writer, weight) >= 0;
+    const struct hlo gradient = reached ? *gradients++ : hlo_tensor(hlo, hlo_number(0), weight->shape, HLO_F32);
+    hlo_list_add(writer->maker, &arguments, gradient, NULL);
+    if (step->rule.scales) hlo_list_add(writer->maker, &arguments, factor, NULL);
+    for (int i = 0; i < step->rule.n_numbers; i++)
+      hlo_list_add(writer->maker, &arguments, numbers[weight->row * step->rule.n_numbers + i], NULL);
+    call(writer, update_name(hlo->arena, weight->shape), &arguments, own, n);
+    for (int a = 0; a < n; a++) arrays[a * step->n_weights + w] = own[a];
+  }
+}
+
+/* ---- main ---- */
+
+static struct hlo take(struct writer *writer, const char *name, struct shape shape, enum hlo_type type) {
+  const struct hlo_operand operand = {name, shape, (enum dtype)type};
+  ARENA_PUSH(arena_of(writer), writer->made->arguments, operand);
+  return hlo_new_argument(writer->maker, name, shape, type);
+}
+
+/* One that result `result` takes the memory of. */
+static struct hlo take_donated(struct writer *writer, const char *name, struct shape shape, int result) {
+  const struct hlo x = take(writer, name, shape, HLO_F32);
+  struct hlo_item *item = &writer->maker->hlo.function->items.items[x.item];
+  item->type = arena_printf(arena_of(writer), "%s {tf.aliasing_output = %d : i32}", item->type, result);
+  return x;
+}
+
+static void give(struct writer *writer, struct hlo_list *given, struct hlo x, const char *name) {
+  struct arena *arena = arena_of(writer);
+  const struct hlo_operand operand = {name, x.shape, (enum dtype)x.type};
+  ARENA_PUSH(arena, writer->made->results, operand);
+  hlo_list_add(writer->maker, given, x, arena_printf(arena, "jax.result_info = %s", hlo_quoted(arena, name)));
+}
+
+/* "transformer.wte.weight", "moment_1.transformer.wte.weight" */
+static const char *array_name(const struct writer *writer, int array, int weight) {
+  const char *path = writer->step->weights[weight].path;
+  return array == 0 ? path : arena_printf(arena_of(writer), "%s.%s", writer->step->rule.arrays[array], path);
+}
+
+static void write_main(struct writer *writer) {
+  const struct hlo_step *step = writer->step;
+  struct maker *maker = writer->maker;
+  struct stablehlo *hlo = &maker->hlo;
+  const struct region *entry = entry_of(writer);
+  const int n_arrays = step->rule.n_arrays * step->n_weights;
+  struct hlo *arrays = arena_alloc(hlo->arena, ((size_t)n_arrays + 1) * sizeof *arrays);
+  struct hlo *inputs = arena_alloc(hlo->arena, ((size_t)entry->inputs.count + 1) * sizeof *inputs);
+  struct hlo_list given = {0};
+  int count;
+  hlo_begin_function(maker, entry);
+  for (int i = 0; i < n_arrays; i++) {
+    const int weight = i % step->n_weights;
+    arrays[i] =
+        take_donated(writer, array_name(writer, i / step->n_weights, weight), step->weights[weight].shape, 2 + i);
+  }
+  for (int i = 0; i < entry->inputs.count; i++) {
+    const struct value *input = entry->inputs.items[i];
+    inputs[i] = take(writer, input->name, stacked(writer, input->shape), (enum hlo_type)input->dtype);
+  }
+  struct hlo batches = {.item = -1};
+  if (step->micro_steps > 1) batches = take(writer, "micro_batches", (struct shape){0}, HLO_I32);
+  const struct shape shape = shape_of(2, (int64_t)step->rows, (int64_t)step->rule.n_numbers);
+  const struct hlo numbers = take(writer, "numbers", shape, HLO_F32);
+  struct hlo *sums = run_micro_batches(writer, arrays, inputs, batches, &count);
+  const struct hlo norm = norm_of(hlo, sums + 1, count - 1);
+  const struct hlo factor =
+      step->rule.scales ? step->rule.factor(step->rule.context, hlo, norm) : (struct hlo){.item = -1};
+  const struct hlo loss = step->micro_steps > 1 ? hlo_div(hlo, sums[0], hlo_convert(hlo, batches, HLO_F32)) : sums[0];
+  if (hlo->failed) return;
+  update_all(writer, sums + 1, factor, split_numbers(writer, numbers), arrays);
+  give(writer, &given, loss, "loss");
+  give(writer, &given, hlo_convert(hlo, norm, HLO_F32), "grad_norm");
+  for (int i = 0; i < n_arrays; i++)
+    give(writer, &given, arrays[i], array_name(writer, i / step->n_weights, i % step->n_weights));
+  hlo_print_function(maker, "public", "main", &given);
+}
+
+bool hlo_make_step(struct arena *arena, const struct graph *graph, const char *name, const struct hlo_step *step,
+                   struct hlo_module *made, struct diagnostics *diags) {
+  struct maker maker = hlo_begin_module(arena, graph, diags);
+  struct text *functions = maker.out, entry = text_in(arena);
+  struct writer writer = {&maker, step, made, graph_backward_of(graph, graph->entry)};
+  *made = (struct hlo_module){0};
+  if (!hlo_write_regions(&maker, graph->entry, writer.backward)) return false;
+  write_micro_batch(&writer);
+  if (!maker.hlo.failed) write_updates(&writer);
+  maker.out = &entry;
+  if (!maker.hlo.failed) write_main(&writer);
+  if (maker.hlo.failed) return false;
+  made->text = hlo_end_module(&maker, name, &entry, functions);
+  return true;
+}
