@@ -6,6 +6,7 @@
 #include "gen/audit/interp/interp.h"
 #include "gen/audit/machine/linked.h"
 #include "gen/audit/machine/machine.h"
+#include "gen/audit/module.h"
 #include "gen/audit/program/device.h"
 #include "gen/audit/tables.h"
 #include "gen/audit/text/compile_command.h"
@@ -109,6 +110,7 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
                (int)INTERP_MAX_STEPS);
     return NULL;
   }
+  module_check(audit, tree);
   report_missing(audit);
   if (options->object == NULL) return audit;
   const bool good =

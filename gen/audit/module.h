@@ -1,0 +1,11 @@
+/* The modules of StableHLO that a program holds, and has compiled when it starts: claims from their text. */
+#ifndef ACCEL_AUDIT_MODULE_H
+#define ACCEL_AUDIT_MODULE_H
+
+#include "gen/audit/program/claim.h"
+
+/* Adds the claims, where the program has modules. Files of these names next to the program are read: NAME.mlir of a
+ * step, NAME.evaluation.mlir of an evaluation. */
+void module_check(struct audit *audit, const struct tree *tree);
+
+#endif
