@@ -10,7 +10,7 @@ put() { # MODE FILE FOLDER [NAME]
   install -m "$1" "$2" "$root/$3/${4:-}"
 }
 put 755 build/accel-gen bin
-for library in runtime mpi cuda hip nccl tcp; do
+for library in runtime mpi cuda hip nccl tcp xla; do
   # Without its toolkit an archive has no member, and pkg-config names what is missing.
   [ -z "$(ar t "build/libaccel-$library.a")" ] || put 644 "build/libaccel-$library.a" "$libdir"
 done
@@ -33,6 +33,7 @@ up='${pcfiledir}/'$(echo "$libdir/pkgconfig" | sed 's|[^/][^/]*|..|g')
 libs='${pcfiledir}/..'
 packages=$root/$libdir/pkgconfig
 sh tools/pkg-config.sh "$up" "$libs" <share/accel-runtime.pc.in >"$packages/accel-runtime.pc"
+sh tools/pkg-config.sh "$up" "$libs" <share/accel-runtime-xla.pc.in >"$packages/accel-runtime-xla.pc"
 sh tools/mpi.sh --pc "$up" "$libs" <share/accel-runtime-mpi.pc.in >"$packages/accel-runtime-mpi.pc"
 for package in cuda cuda-ranks hip; do
   sh tools/gpu.sh "${package%-ranks}" --pc "$up" "$libs" <"share/accel-runtime-$package.pc.in" >"$packages/accel-runtime-$package.pc"

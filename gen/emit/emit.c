@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gen/base/path.h"
+#include "gen/emit/stablehlo/program.h"
 #include "gen/emit/values.h"
 #include "gen/format/format.h"
 #include "gen/ir/op.h"
@@ -24,6 +25,11 @@ static struct jinja_value batch_value(const struct program *program) {
     set_text(arena, value, "type", element_type(input->dtype));
     set_text(arena, value, "extent", extent_text(arena, largest_input(program, i)));
     set_text(arena, value, "shape", shape_text(arena, largest_input(program, i)));
+    const struct region *second = program->kind == PROGRAM_TRAIN ? program->entry.second_region : NULL;
+    jinja_set(arena, value, "dims", shape_value(arena, input->shape));
+    jinja_set(arena, value, "evaluated_dims",
+              shape_value(arena, second != NULL ? second->inputs.items[i]->shape : input->shape));
+    set_text(arena, value, "dtype", dtype_enumerator(input->dtype));
     set_int(arena, value, "row", shape_count(input->shape) / input->shape.dim[0]);
     set_origin(arena, value, entry->where);
     jinja_push(arena, list, value);
@@ -75,6 +81,7 @@ static struct jinja_value device_value(const struct program *program) {
   set_int(arena, value, "sums", program->kernels.sums);
   set_int(arena, value, "lanes", processor_of(program->job)->lanes);
   set_bool(arena, value, "multiplies", processor_of(program->job)->multiplies);
+  set_text(arena, value, "module", program->target->module != NULL ? program->target->module : "");
   set_text(arena, value, "flags", processor_of(program->job)->flags);
   return value;
 }
@@ -111,9 +118,10 @@ static void set_texts(struct jinja_value context, const struct program *program,
 static void set_evaluation(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
   const struct function *evaluation = program->kind == PROGRAM_TRAIN ? program->entry.second : NULL;
+  const struct function *whole = evaluation != NULL ? evaluation : program->entry.forward;
   set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
   set_bool(arena, context, "evaluation_reuses", evaluation_reuses_saved(program));
-  set_bool(arena, context, "evaluation_random", (evaluation != NULL ? evaluation : program->entry.forward)->random);
+  set_bool(arena, context, "evaluation_random", whole != NULL && whole->random);
   evaluation = evaluation_function(program);
   set_text(arena, context, "evaluation", evaluation != NULL ? evaluation->name : "");
   set_text(arena, context, "evaluation_counted",
@@ -159,11 +167,12 @@ static void set_entries(struct jinja_value context, const struct program *progra
   struct arena *arena = program->arena;
   const struct function *forward = program->entry.forward, *backward = program->entry.backward;
   set_text(arena, context, "entry", program->graph->entry->name);
-  set_text(arena, context, "forward", forward->name);
-  set_bool(arena, context, "forward_random", forward->random);
-  set_bool(arena, context, "forward_saves", forward->saved_bytes > 0);
-  set_bool(arena, context, "forward_scratch", forward->scratch_bytes > 0);
-  jinja_set(arena, context, "forward_arguments", entry_arguments_value(program, forward, "weights"));
+  set_text(arena, context, "forward", forward != NULL ? forward->name : "");
+  set_bool(arena, context, "forward_random", forward != NULL && forward->random);
+  set_bool(arena, context, "forward_saves", forward != NULL && forward->saved_bytes > 0);
+  set_bool(arena, context, "forward_scratch", forward != NULL && forward->scratch_bytes > 0);
+  if (forward != NULL)
+    jinja_set(arena, context, "forward_arguments", entry_arguments_value(program, forward, "weights"));
   set_text(arena, context, "backward", backward != NULL ? backward->name : "");
   set_bool(arena, context, "loss_in_backward", program->entry.loss_in_backward);
   set_bool(arena, context, "backward_random", backward != NULL && backward->random);
@@ -299,6 +308,57 @@ static bool check_inputs(const struct program *program, struct diagnostics *diag
   return diags->errors == 0;
 }
 
+/* ---- A module ---- */
+
+/* The text in pieces that C takes as string literals of one line each. */
+static struct jinja_value pieces_value(struct arena *arena, const char *text) {
+  enum { MOST = 96 };
+  struct jinja_value list = jinja_list(arena);
+  while (*text != '\0') {
+    size_t length = strcspn(text, "\n");
+    if (length > MOST)
+      length = MOST;
+    else
+      length += text[length] == '\n';
+    struct jinja_value piece = jinja_map(arena);
+    set_literal(arena, piece, "literal", arena_copy(arena, text, length));
+    jinja_push(arena, list, jinja_get(piece, "literal"));
+    text += length;
+  }
+  return list;
+}
+
+/* Of a program that has one: {pieces, evaluation: pieces, numbers: names, rows}. */
+static void set_module(struct arena *arena, struct jinja_value context, const struct step_modules *modules) {
+  struct jinja_value value = jinja_map(arena), numbers = jinja_list(arena);
+  for (int i = 0; i < modules->n_numbers; i++) jinja_push(arena, numbers, jinja_string(arena, modules->numbers[i]));
+  jinja_set(arena, value, "numbers", numbers);
+  set_int(arena, value, "rows", modules->rows);
+  jinja_set(arena, value, "pieces", pieces_value(arena, modules->step));
+  if (modules->evaluation != NULL) jinja_set(arena, value, "evaluation", pieces_value(arena, modules->evaluation));
+  jinja_set(arena, context, "module", value);
+}
+
+static bool make_modules(struct program *program, const struct templates *templates, struct jinja_value context,
+                         struct step_modules *modules, struct diagnostics *diags) {
+  struct jinja_output rule;
+  struct jinja_error error;
+  const char *name = templates_of_device(templates, "rule.c.j2");
+  if (jinja_render(templates->env, name, context, false, &rule, &error))
+    return step_modules_make(program, rule.text, modules, diags);
+  report(&error, diags);
+  return false;
+}
+
+struct emitted_modules emit_modules(struct program *program, const struct emit_options *options,
+                                    struct diagnostics *diags) {
+  struct step_modules modules;
+  options->templates->devices = program->target->texts.templates;
+  const struct jinja_value context = context_value(program, options);
+  if (!make_modules(program, options->templates, context, &modules, diags)) return (struct emitted_modules){0};
+  return (struct emitted_modules){modules.step, modules.evaluation};
+}
+
 const char *emit_program(struct program *program, int index, const struct emit_options *options,
                          struct origins *origins, struct diagnostics *diags) {
   struct jinja_output output;
@@ -310,7 +370,13 @@ const char *emit_program(struct program *program, int index, const struct emit_o
   const char *name = templates_of_device(options->templates, file);
   if (name == NULL) name = arena_printf(program->arena, "program/%s", file); /* all devices share it */
   if (!check_kernels(program, options->templates, diags) || !check_inputs(program, diags)) return NULL;
-  if (!jinja_render(options->templates->env, name, context_value(program, options), origins != NULL, &output, &error)) {
+  const struct jinja_value context = context_value(program, options);
+  if (target->module != NULL) {
+    struct step_modules modules;
+    if (!make_modules(program, options->templates, context, &modules, diags)) return NULL;
+    set_module(program->arena, context, &modules);
+  }
+  if (!jinja_render(options->templates->env, name, context, origins != NULL, &output, &error)) {
     report(&error, diags);
     return NULL;
   }

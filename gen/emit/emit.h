@@ -26,4 +26,12 @@ struct emit_options {
 const char *emit_program(struct program *program, int index, const struct emit_options *options,
                          struct origins *origins, struct diagnostics *diags);
 
+/* The modules of a program whose target has them, which the program holds, too. */
+struct emitted_modules {
+  const char *step;       /* NULL with an error */
+  const char *evaluation; /* NULL: the program does not evaluate */
+};
+struct emitted_modules emit_modules(struct program *program, const struct emit_options *options,
+                                    struct diagnostics *diags);
+
 #endif

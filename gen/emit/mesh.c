@@ -205,7 +205,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));
   set_int(arena, value, "gradients", all_gradients(program));
-  set_bool(arena, value, "uses_rank", program->entry.forward->random);
+  set_bool(arena, value, "uses_rank", program->entry.forward != NULL && program->entry.forward->random);
   set_int(arena, value, "partial_gradients", program->ranks.partial_gradients);
   set_partial_gradients(program, value);
   set_int(arena, value, "wire_elements", program->ranks.wire);

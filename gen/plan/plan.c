@@ -356,46 +356,51 @@ static bool pass_stage_memory(struct context *context) {
   return true;
 }
 
+/* Whether a pass is one of every program, or of those whose kernels and memory are not the matter of another compiler:
+ * of a module, target.h. */
+enum pass_of { ALWAYS, WITH_KERNELS };
+
 /* The whole of planning, in order. */
 static const struct pass {
   const char *name;
   bool (*run)(struct context *context);
+  enum pass_of of;
 } passes[] = {
-    {"read", pass_read},
-    {"adapt", pass_adapt},
-    {"freeze", pass_freeze},
-    {"quantize", pass_quantize},
-    {"fp8", pass_fp8},
-    {"cast", pass_cast},
-    {"positions", pass_positions},
-    {"partition", pass_partition},
-    {"evaluate", pass_evaluate},
-    {"synchronize", pass_synchronize},
-    {"decode", pass_decode},
-    {"chunk", pass_chunk},
-    {"step_end", pass_step_end},
-    {"evaluation_mean", pass_evaluation_mean},
-    {"stages", pass_stages},
-    {"recompute", pass_recompute},
-    {"peel_loops", pass_peel_loops},
-    {"differentiate", pass_differentiate},
-    {"fp8_products", pass_fp8_products},
-    {"fused_loss_backward", pass_fused_loss_backward},
-    {"prune", pass_prune},
-    {"epilogues", pass_epilogues},
-    {"sums", pass_sums},
-    {"fuse", pass_fuse},
-    {"defer", pass_defer},
-    {"weights", pass_weights},
-    {"groups", pass_groups},
-    {"layout", pass_layout},
-    {"allocate", pass_allocate},
-    {"kernels", pass_kernels},
-    {"collectives", pass_collectives},
-    {"state", pass_state},
-    {"figures", pass_figures},
-    {"alias", pass_alias},
-    {"stage_memory", pass_stage_memory},
+    {"read", pass_read, ALWAYS},
+    {"adapt", pass_adapt, ALWAYS},
+    {"freeze", pass_freeze, ALWAYS},
+    {"quantize", pass_quantize, ALWAYS},
+    {"fp8", pass_fp8, ALWAYS},
+    {"cast", pass_cast, ALWAYS},
+    {"positions", pass_positions, ALWAYS},
+    {"partition", pass_partition, ALWAYS},
+    {"evaluate", pass_evaluate, ALWAYS},
+    {"synchronize", pass_synchronize, ALWAYS},
+    {"decode", pass_decode, ALWAYS},
+    {"chunk", pass_chunk, ALWAYS},
+    {"step_end", pass_step_end, ALWAYS},
+    {"evaluation_mean", pass_evaluation_mean, ALWAYS},
+    {"stages", pass_stages, ALWAYS},
+    {"recompute", pass_recompute, ALWAYS},
+    {"peel_loops", pass_peel_loops, ALWAYS},
+    {"differentiate", pass_differentiate, ALWAYS},
+    {"fp8_products", pass_fp8_products, WITH_KERNELS},
+    {"fused_loss_backward", pass_fused_loss_backward, WITH_KERNELS},
+    {"prune", pass_prune, ALWAYS},
+    {"epilogues", pass_epilogues, WITH_KERNELS},
+    {"sums", pass_sums, WITH_KERNELS},
+    {"fuse", pass_fuse, WITH_KERNELS},
+    {"defer", pass_defer, WITH_KERNELS},
+    {"weights", pass_weights, ALWAYS},
+    {"groups", pass_groups, ALWAYS},
+    {"layout", pass_layout, WITH_KERNELS},
+    {"allocate", pass_allocate, WITH_KERNELS},
+    {"kernels", pass_kernels, WITH_KERNELS},
+    {"collectives", pass_collectives, WITH_KERNELS},
+    {"state", pass_state, ALWAYS},
+    {"figures", pass_figures, ALWAYS},
+    {"alias", pass_alias, WITH_KERNELS},
+    {"stage_memory", pass_stage_memory, WITH_KERNELS},
     {0},
 };
 
@@ -423,6 +428,13 @@ struct program *plan(struct builder *builder, const struct job *job, const struc
   lay_mesh(program);
   struct context context = {program, builder, diags, request};
   for (int i = 0; passes[i].name != NULL; i++) {
+    if (passes[i].of == WITH_KERNELS && program->target->module != NULL) {
+      if (dump == NULL || strcmp(dump, passes[i].name) != 0) continue;
+      diag_error(diags, job_where(job, "devices.kind"), "a program for devices.kind '%s' has no pass '%s'",
+                 program->target->name, dump);
+      diag_help(diags, "XLA gives it kernels and memory");
+      return NULL;
+    }
     if (!passes[i].run(&context) || diags->errors > 0) return NULL;
     if (request->ends_differentiated && passes[i].run == pass_differentiate) {
       prune(program->graph);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const struct target *const targets[] = {
-    [DEVICE_CPU] = &target_cpu, [DEVICE_CUDA] = &target_cuda, [DEVICE_HIP] = &target_hip};
+    [DEVICE_CPU] = &target_cpu, [DEVICE_CUDA] = &target_cuda, [DEVICE_HIP] = &target_hip, [DEVICE_XLA] = &target_xla};
 
 enum { TARGETS = sizeof targets / sizeof *targets };
 

@@ -73,6 +73,9 @@ struct target {
   const char *name; /* "cuda" */
   /* How matmuls of 16 bits run, `name` being that of their type, as a line for people. */
   const char *(*matmuls)(const struct program *program, const char *name);
+  /* What the name of its module's file ends with, ".mlir": a compiler of its own gives the graph kernels and memory, so
+   * that a program has neither, and passes end with the graph's; NULL: its programs have all of that. */
+  const char *module;
   bool is_host; /* it is the kind of device that the generator runs on, and measures kernels on */
   struct target_texts texts;
   struct target_build build;
@@ -83,7 +86,7 @@ struct target {
 };
 
 /* One for each device; only the table in target.c names them. */
-extern const struct target target_cpu, target_cuda, target_hip;
+extern const struct target target_cpu, target_cuda, target_hip, target_xla;
 
 /* The device of a job's programs; the one that is the host. */
 const struct target *target_of(const struct job *job);

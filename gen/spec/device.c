@@ -6,7 +6,7 @@
 
 /* A key of which a device's programs take these values alone; none: the key must be away. */
 struct limit {
-  const char *key, *values[3];
+  const char *key, *values[11];
   const char *why; /* they take no others; NULL: yet */
   const char *remedy;
 };
@@ -46,6 +46,56 @@ static const struct limit hip[] = {
     {"parallelism.offload.optimizer", {"none"}, "states are on the device", "no parallelism.offload"},
     {"parallelism.offload.param", {"none"}, "weights are on the device", "no parallelism.offload"},
     {"profile.schedule.active", {NULL}, "a profile is made of what NVIDIA's CUPTI sees", "no profile"},
+    {.key = NULL},
+};
+
+/* Of XLA, what no module says yet, and what its compiler decides. */
+#define ONE_PROCESS "no parallelism, one node and one process"
+static const struct limit xla[] = {
+    {"hooks.source", {NULL}, NULL, "a job without hooks, or devices.kind: cpu"},
+    {"devices.nodes", {"1"}, "a module is one process's", ONE_PROCESS},
+    {"devices.per_node", {"1"}, "a module is one process's", ONE_PROCESS},
+    {"devices.attention", {NULL}, "XLA chooses what computes it", "no devices.attention"},
+    {"devices.convolution", {NULL}, "XLA chooses what computes it", "no devices.convolution"},
+    {"devices.arch", {"native"}, "XLA's plugin knows the device", "no devices.arch"},
+    {"devices.memory", {NULL}, "XLA decides what a step takes", "no devices.memory"},
+    {"devices.tuning", {NULL}, "XLA chooses kernels", "no devices.tuning"},
+    {"precision.mixed_precision", {"no"}, NULL, "precision.mixed_precision: no, or devices.kind: cpu"},
+    {"precision.param_dtype", {"fp32"}, NULL, "precision.param_dtype: fp32, or devices.kind: cpu"},
+    {"precision.tf32", {"false"}, "XLA chooses it", "no precision.tf32"},
+    {"memory.activation_checkpointing",
+     {"none"},
+     "XLA decides what is computed again",
+     "memory.activation_checkpointing: none"},
+    {"memory.cross_entropy_chunk", {NULL}, "XLA decides what is in memory", "no memory.cross_entropy_chunk"},
+    {"memory.device_map", {NULL}, "a module is on one device", "no memory.device_map"},
+    {"parallelism.offload.optimizer", {"none"}, "states are on the device", "no parallelism.offload"},
+    {"parallelism.offload.param", {"none"}, "weights are on the device", "no parallelism.offload"},
+    {"parallelism.reproducible",
+     {"off"},
+     "XLA chooses in which order numbers are added",
+     "no parallelism.reproducible"},
+    {"model.freeze", {NULL}, NULL, "a job that trains all parameters, or devices.kind: cpu"},
+    {"model.lora.rank", {NULL}, NULL, "a job without model.lora, or devices.kind: cpu"},
+    {"model.quantize.load_in_4bit", {"false"}, NULL, "a job without model.quantize, or devices.kind: cpu"},
+    {"model.quantize.load_in_8bit", {"false"}, NULL, "a job without model.quantize, or devices.kind: cpu"},
+    {"data.packing", {"none"}, NULL, "data.packing: none, or devices.kind: cpu"},
+    {"data.drop_last", {"true"}, "a module has one number of samples", "data.drop_last: true"},
+    {"accumulation.normalize", {"batches"}, NULL, "accumulation.normalize: batches, or devices.kind: cpu"},
+    {"optimizer.name",
+     {"adamw", "adam", "sgd", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "lion"},
+     "its update is not one of elements",
+     "one that steps each element by itself, such as adamw, or devices.kind: cpu"},
+    {"optimizer.state_dtype", {"float32"}, NULL, "optimizer.state_dtype: float32, or devices.kind: cpu"},
+    {"optimizer.norm_type", {"2"}, NULL, "optimizer.norm_type: 2, or devices.kind: cpu"},
+    {"training.deterministic",
+     {"false"},
+     "XLA chooses in which order numbers are added",
+     "training.deterministic: false"},
+    {"training.on_nonfinite", {"stop"}, NULL, "training.on_nonfinite: stop, or devices.kind: cpu"},
+    {"tracking.grad_norms", {"global"}, NULL, "tracking.grad_norms: global, or devices.kind: cpu"},
+    {"tracking.noise_scale", {"false"}, NULL, "tracking.noise_scale: false, or devices.kind: cpu"},
+    {"profile.schedule.active", {NULL}, "XLA runs a step as one piece", "no profile"},
     {.key = NULL},
 };
 
@@ -141,7 +191,7 @@ void device_check(const struct spec_node *job, struct diagnostics *diags) {
     return;
   }
   bool is_cuda = spec_is(kind, "cuda");
-  for (const struct limit *limit = is_cuda ? cuda : hip; limit->key != NULL; limit++)
+  for (const struct limit *limit = is_cuda ? cuda : spec_is(kind, "xla") ? xla : hip; limit->key != NULL; limit++)
     check_limit(job, limit, kind, diags);
   if (!is_cuda) return;
   check_offload(job, diags);

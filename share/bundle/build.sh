@@ -72,6 +72,10 @@ hip)
   libs=$($toolkit --libs amdhip64 hipblaslt)
   libs="$libs -lstdc++"
   ;;
+xla)
+  folders=runtime/xla
+  libs="${LDFLAGS:-} -ldl"
+  ;;
 *)
   # shellcheck disable=SC2086
   echo '#include <oneapi/dnnl/dnnl.h>' | "$cc" $include -E -x c - >/dev/null 2>&1 || fail "no oneDNN (libdnnl-dev) for $machine"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # fast
 # No template asks which device it is for: what differs from device to device is in their device.c.j2, all of which have
-# the same names, and in their primitives.c.j2 and channels.c.j2, which have all that kernels for all devices use; and no
-# template names the folder of a device, instead of device/NAME.
+# the same names, or some of them where a compiler of its own makes a device's kernels; and in their primitives.c.j2 and
+# channels.c.j2, which have all that kernels for all devices use; and no template names the folder of a device, instead of
+# device/NAME.
 set -eu
 failed=0
 say() {
@@ -22,6 +23,11 @@ say "templates name no device's folder" "$(grep -rn '"devices/' templates || tru
 mkdir -p build/tests/templates
 names templates/devices/cpu >build/tests/templates/cpu
 for folder in templates/devices/*/; do
+  if [ ! -e "$folder/primitives.c.j2" ]; then # a compiler of its own makes its kernels
+    names "$folder" >build/tests/templates/own
+    say "${folder%/}/device.c.j2 defines no other names" "$(comm -23 build/tests/templates/own build/tests/templates/cpu)"
+    continue
+  fi
   say "${folder%/}/device.c.j2 defines the same names" "$(names "$folder" | diff - build/tests/templates/cpu || true)"
   # What kernels import under a name of their own.
   for file in "primitives d" "channels channel"; do

@@ -176,7 +176,7 @@ def jobs():
         "parallelism.cp_size=2": "'cp_size' is parallelism.cp here",
         "precision.opt_level=O1": "'opt_level' is not here: it is of MS-AMP",
         "optimizer.name=prodigy": "'prodigy' is not supported",
-        "devices.kind=NPU": "'NPU' is not supported: programs run on",
+        "devices.kind=NPU": "'NPU' is not supported: programs for Ascend",
         "training.metrics=[f1]": "'f1' is called f1_macro or f1_binary here",
         "parallelism.fsdp.sharding_strategy=HYBRID_SHARD": "did you mean 'hybrid_shard'?",
     }.items():

@@ -41,7 +41,7 @@ VALUES = {
     "data.packing": [],  # needs tokens with documents: tests/reference/test_packing.py
     "data.label": ["class"],
     "data.masking": [{"mask_token": 5, "probability": 1}, {"mask_token": 0, "probability": 1, "random": 0.5, "keep": 0.5}],
-    "devices.kind": ["cpu"], "devices.attention": [], "devices.convolution": [], "devices.arch": ["native", "x86-64-v3", "avx512"], "precision.tf32": [], "parallelism.offload.param": [], "profile.nvtx": [],  # cuda: tests/cuda
+    "devices.kind": ["cpu"], "devices.attention": [], "devices.convolution": [], "devices.arch": ["native", "x86-64-v3", "avx512"], "precision.tf32": [], "parallelism.offload.param": [], "profile.nvtx": [],  # cuda: tests/cuda; xla: tests/xla
     "parallelism.offload.optimizer": ["nvme"], "parallelism.offload.optimizer_nvme_path": [],
     "devices.tuning": [],  # a table of this machine: tests/commands/test_tune.py
     "devices.threads": [1, 2], "devices.nodes": [1], "devices.per_node": [1], "devices.numa_affinity": [False], "devices.timeout": [60],

@@ -5,10 +5,13 @@
 #include "gen/commands/cli/options.h"
 #include "gen/commands/cli/process.h"
 
+struct target;
+
 /* What a program is linked with besides the runtime of one rank. */
 struct linked {
-  bool ranks;  /* the runtime of several */
-  bool sqlite; /* SQLite, for the files of Trackio */
+  bool ranks;                  /* the runtime of several */
+  bool sqlite;                 /* SQLite, for the files of Trackio */
+  const struct target *target; /* whose runtime it is; NULL: that of the machine at hand */
 };
 
 /* Lets pkg-config look for the runtime next to this command, before all other folders. */

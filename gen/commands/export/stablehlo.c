@@ -10,10 +10,10 @@
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/files.h"
 #include "gen/commands/generate/generate.h"
+#include "gen/commands/generate/xla_memory.h"
 #include "gen/ir/names.h"
 #include "gen/stablehlo/make.h"
 #include "runtime/base/terminal.h"
-#include "runtime/xla/xla.h"
 
 /* What of a job no module says. */
 static bool check_job(struct compilation *compilation) {
@@ -32,29 +32,18 @@ static const char *module_name(struct arena *arena, const struct job *job) {
 
 /* ---- XLA ---- */
 
-static bool say_memory(struct arena *arena, struct xla *xla, const char *text, struct problem *problem) {
-  struct xla_program *program;
-  struct xla_memory memory;
-  const struct xla_facts facts = rt_xla_facts(xla);
-  if (!rt_xla_compile(xla, text, NULL, &program, problem)) return false;
-  const bool good = rt_xla_memory(program, &memory, problem);
-  if (good)
-    rt_print(stdout, "XLA compiles it for %s: arguments %s, results %s, temporary memory %s\n", facts.platform,
-             bytes_text(arena, memory.arguments), bytes_text(arena, memory.results),
-             bytes_text(arena, memory.temporary));
-  rt_xla_discard(program);
-  return good;
-}
-
 /* Compiles the module with the plugin that is found; the command's status. */
 static int compile(const struct options *options, const char *text, struct diagnostics *diags) {
-  char path[4096];
-  struct xla *xla = NULL;
+  struct arena *arena = options->arena;
+  struct xla_memory memory;
   struct problem problem = {0};
-  const bool good = rt_xla_find(NULL, path, sizeof path, &problem) && rt_xla_open(path, &xla, &problem) &&
-                    say_memory(options->arena, xla, text, &problem);
-  if (xla != NULL) rt_xla_close(xla);
-  if (good) return STATUS_OK;
+  const char *platform;
+  if (xla_memory_of(arena, text, &memory, &platform, &problem)) {
+    rt_print(stdout, "XLA compiles it for %s: arguments %s, results %s, temporary memory %s\n", platform,
+             bytes_text(arena, memory.arguments), bytes_text(arena, memory.results),
+             bytes_text(arena, memory.temporary));
+    return STATUS_OK;
+  }
   diag_error(diags, (struct location){.file = options->output}, "%s", problem.what);
   if (problem.help[0] != '\0') diag_help(diags, "%s", problem.help);
   return STATUS_CANNOT;

@@ -72,6 +72,17 @@ static struct model_input *describe_inputs(const struct compilation *compilation
 
 /* A generating program writes what follows a text; a row of a table has nothing after it, but where a model writes the
  * labels of its rows. */
+/* A module is of a step; other programs compute on the processor what a run leaves. */
+static bool check_kind(struct compilation *compilation) {
+  const struct target *target = target_of(compilation->job);
+  if (compilation->kind == PROGRAM_TRAIN || target->module == NULL) return true;
+  diag_error(&compilation->diags, job_where(compilation->job, "devices.kind"),
+             "there is no program of kind '%s' for devices.kind '%s' yet", program_kind_name(compilation->kind),
+             target->name);
+  diag_help(&compilation->diags, "add --set devices.kind=cpu: that program reads what the run leaves");
+  return false;
+}
+
 static bool check_generate(struct compilation *compilation) {
   if (compilation->kind != PROGRAM_GENERATE || !job_has_rows(compilation->job)) return true;
   if (written_input(compilation->job) != NULL) return true;
@@ -226,8 +237,8 @@ static bool read_job(struct compilation *compilation, const struct job_override 
   if (compilation->job != NULL && compilation->kind != PROGRAM_TRAIN) job_leave_ranks(compilation->job);
   if (compilation->job != NULL && compilation->kind == PROGRAM_EVALUATE)
     *compilation->job = job_of_evaluation(compilation->job);
-  return compilation->job != NULL && check_generate(compilation) && resolve_sequence_length(compilation) &&
-         read_tuning(compilation);
+  return compilation->job != NULL && check_kind(compilation) && check_generate(compilation) &&
+         resolve_sequence_length(compilation) && read_tuning(compilation);
 }
 
 /* The job with the keys that it left open: read again, as if the command line had set them. */
@@ -308,22 +319,33 @@ static void make_config(const struct compilation *compilation, const char **text
   *reason = "model.lora.merge is false, and transformers would open the weights without the adapters";
 }
 
-int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text) {
-  int status = compile_to_program(compilation);
-  if (status != STATUS_OK) return status;
+/* What emission reads of a compilation, whose templates are opened. */
+static struct emit_options emission_of(struct compilation *compilation) {
   if (compilation->templates == NULL)
     compilation->templates = templates_open(compilation->arena, compilation->options->templates);
-  const char *config, *reason;
-  make_config(compilation, &config, &reason);
-  const struct emit_options emit = {.templates = compilation->templates,
-                                    .version = ACCEL_VERSION,
-                                    .job_file = compilation->job_file,
-                                    .model = model_digest(compilation->model),
-                                    .classes = model_classes(compilation->arena, compilation->model),
-                                    .config = config,
-                                    .no_config = reason,
-                                    .plan_text = report_text(compilation->program),
-                                    .summary = report_summary(compilation->program)};
+  struct emit_options emit = {.templates = compilation->templates,
+                              .version = ACCEL_VERSION,
+                              .job_file = compilation->job_file,
+                              .model = model_digest(compilation->model),
+                              .classes = model_classes(compilation->arena, compilation->model),
+                              .plan_text = report_text(compilation->program),
+                              .summary = report_summary(compilation->program)};
+  make_config(compilation, &emit.config, &emit.no_config);
+  return emit;
+}
+
+int compile_to_module(struct compilation *compilation) {
+  if (compilation->program->target->module == NULL) return STATUS_OK;
+  const struct emit_options emit = emission_of(compilation);
+  compilation->modules = emit_modules(compilation->program, &emit, &compilation->diags);
+  return compilation->modules.step != NULL ? STATUS_OK : STATUS_BAD_JOB;
+}
+
+int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text) {
+  int status = compile_to_program(compilation);
+  if (status == STATUS_OK) status = compile_to_module(compilation);
+  if (status != STATUS_OK) return status;
+  const struct emit_options emit = emission_of(compilation);
   const struct target *target = compilation->program->target;
   *text = emit_program(compilation->program, 0, &emit, origins, &compilation->diags);
   if (*text != NULL && target->texts.count > 1)
@@ -341,6 +363,14 @@ static const char *with_ending(struct arena *arena, const char *path, const char
 const char *compilation_second_path(const struct compilation *compilation, const char *program) {
   const char *const *suffixes = compilation->program->target->texts.suffixes;
   return with_ending(compilation->arena, program, suffixes[0], suffixes[1]);
+}
+
+const char *compilation_module_path(const struct compilation *compilation, const char *program, bool evaluates) {
+  const char *text = evaluates ? compilation->modules.evaluation : compilation->modules.step;
+  const char *ending = compilation->program->target->module;
+  if (text == NULL) return NULL;
+  if (evaluates) ending = arena_printf(compilation->arena, ".evaluation%s", ending);
+  return with_ending(compilation->arena, program, ".c", ending);
 }
 
 const char *compilation_program_path(const struct compilation *compilation, const char *path) {

@@ -3,6 +3,7 @@
 #define ACCEL_COMMANDS_GENERATE_COMPILATION_H
 
 #include "gen/commands/cli/options.h"
+#include "gen/emit/emit.h"
 #include "gen/emit/origin.h"
 #include "gen/plan/trial.h"
 #include "gen/program/program.h"
@@ -30,6 +31,7 @@ struct compilation {
   const struct search_result *searched; /* what the search of its mesh has found; NULL: there was none */
   struct program *program;
   const char *second;             /* the program's second text, where its target has two */
+  struct emitted_modules modules; /* that the program holds, where its target has them */
   struct origins *second_origins; /* set before: filled with who wrote its lines; NULL: it is not requested */
   const char *dumped;             /* the IR after options->dump */
 };
@@ -54,6 +56,13 @@ int compile_to_program(struct compilation *compilation);
 /* The same, and writes the program: STATUS_OK leaves its text in *text. `origins` is filled with who wrote its lines;
  * NULL: it is not requested. */
 int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text);
+
+/* Makes compilation->modules after compile_to_program, where the target has one. */
+int compile_to_module(struct compilation *compilation);
+
+/* The path of its module next to a program whose name ends with ".c", that of a step or of an evaluation; NULL if it
+ * has none, or the name ends otherwise. */
+const char *compilation_module_path(const struct compilation *compilation, const char *program, bool evaluates);
 
 /* The path of the second text of a program whose name ends with ".c", in `arena`; NULL if the name ends
  * otherwise. And the reverse, NULL where `path` is not the second text's. */

@@ -57,6 +57,25 @@ static const char *second_path(const struct generated *generated) {
   return compilation->second != NULL ? compilation_second_path(compilation, compilation->options->output) : NULL;
 }
 
+/* Modules are next to the program that holds them, for people and tools: of a step, and of an evaluation. */
+static bool spare_modules(const struct generated *generated) {
+  for (int i = 0; i < 2; i++) {
+    const char *path = compilation_module_path(&generated->compilation, generated->compilation.options->output, i > 0);
+    if (path != NULL && !inputs_spare(&generated->inputs, path)) return false;
+  }
+  return true;
+}
+
+static bool write_modules(const struct generated *generated) {
+  const struct emitted_modules *modules = &generated->compilation.modules;
+  for (int i = 0; i < 2; i++) {
+    const char *path = compilation_module_path(&generated->compilation, generated->compilation.options->output, i > 0);
+    const char *text = i > 0 ? modules->evaluation : modules->step;
+    if (path != NULL && !write_file(&generated->inputs, path, text, strlen(text))) return false;
+  }
+  return true;
+}
+
 /* Whether all outputs can be written: asked before the first one is written. */
 static bool check_outputs(const struct generated *generated) {
   const struct compilation *compilation = &generated->compilation;
@@ -68,7 +87,7 @@ static bool check_outputs(const struct generated *generated) {
     return false;
   }
   return inputs_spare(&generated->inputs, options->output) &&
-         (second == NULL || inputs_spare(&generated->inputs, second)) &&
+         (second == NULL || inputs_spare(&generated->inputs, second)) && spare_modules(generated) &&
          (!options->manifest || spare_manifest(&generated->inputs, options->output, generated->manifest)) &&
          (!options->provenance || spare_statements(&generated->inputs, options->output));
 }
@@ -94,7 +113,8 @@ int generate(const struct options *options, const char *program, struct generate
 bool write_generated(const struct generated *generated) {
   const struct compilation *compilation = &generated->compilation;
   const char *second = second_path(generated);
-  return (second == NULL || write_file(&generated->inputs, second, compilation->second, strlen(compilation->second))) &&
+  return write_modules(generated) &&
+         (second == NULL || write_file(&generated->inputs, second, compilation->second, strlen(compilation->second))) &&
          write_file(&generated->inputs, compilation->options->output, generated->text, strlen(generated->text));
 }
 

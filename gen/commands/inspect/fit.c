@@ -9,6 +9,7 @@
 #include "gen/commands/generate/compilation.h"
 #include "gen/commands/generate/generate.h"
 #include "gen/commands/generate/targets.h"
+#include "gen/program/target.h"
 #include "runtime/base/terminal.h"
 
 /* What a process takes in addition to its arena: libraries, packed operands; a GPU's context. */
@@ -164,6 +165,11 @@ static bool find_memory(const struct options *options, const struct job *job, st
   table->memory = job->devices.memory;
   table->origin = table->reason = "devices.memory";
   if (table->memory > 0) return true;
+  if (target_of(job)->module != NULL) {
+    diag_error(diags, job_where(job, "devices.kind"), "XLA decides what a step takes, so it is not known what fits");
+    diag_help(diags, "add --set devices.kind=cpu: what fits a program for processors is planned");
+    return false;
+  }
   const struct machine machine = machine_at_hand(arena);
   const bool host = job->devices.kind == DEVICE_CPU;
   if (!host && machine.gpus.memory == 0) return no_memory(diags, "no GPU of this machine says how much memory it has");

@@ -6,6 +6,7 @@
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/generate/generate.h"
 #include "gen/commands/generate/length.h"
+#include "gen/commands/generate/xla_memory.h"
 #include "gen/commands/inspect/fit.h"
 #include "gen/commands/report/plan_page.h"
 #include "gen/plan/kernels/predict.h"
@@ -50,14 +51,29 @@ struct asked {
   const struct trained_tokens *trained;
 };
 
+/* What XLA's compiler says that a step takes, where the program is a module and a plugin is at hand. */
+static const char *compiled_text(const struct compilation *compilation) {
+  struct arena *arena = compilation->arena;
+  struct xla_memory memory;
+  struct problem problem;
+  const char *platform;
+  if (compilation->modules.step == NULL) return "";
+  if (!xla_memory_of(arena, compilation->modules.step, &memory, &platform, &problem))
+    return arena_printf(arena, "XLA       does not say what a step takes: %s\n", problem.what);
+  return arena_printf(arena, "XLA       %s in a step on %s: arguments %s, of which %s become results, temporary %s\n",
+                      bytes_text(arena, memory.arguments + memory.results - memory.reused + memory.temporary), platform,
+                      bytes_text(arena, memory.arguments), bytes_text(arena, memory.reused),
+                      bytes_text(arena, memory.temporary));
+}
+
 static const char *plan_text(const struct compilation *compilation, const struct asked *asked) {
   struct program *program = compilation->program;
   const char *searched = compilation->searched != NULL ? search_text(compilation->arena, compilation->searched) : "";
-  return arena_printf(compilation->arena, "%s%s%s%s%s%s%s%s%s", searched, report_text(program),
-                      asked->trained != NULL ? trained_text(compilation->arena, asked->trained) : "",
-                      traffic_text(program), placements_text(program),
-                      asked->network != NULL ? cost_text(program, asked->network) : "", target_matmuls(program),
-                      compilation->options->verbose ? choices_text(program) : "", prediction_text(program));
+  return arena_printf(
+      compilation->arena, "%s%s%s%s%s%s%s%s%s%s", searched, report_text(program), compiled_text(compilation),
+      asked->trained != NULL ? trained_text(compilation->arena, asked->trained) : "", traffic_text(program),
+      placements_text(program), asked->network != NULL ? cost_text(program, asked->network) : "",
+      target_matmuls(program), compilation->options->verbose ? choices_text(program) : "", prediction_text(program));
 }
 
 static const char *plan_json(const struct compilation *compilation, const struct asked *asked) {
@@ -93,6 +109,7 @@ int command_plan(const struct options *options) {
   struct compilation compilation;
   int status = begin_compilation(&compilation, options);
   if (status == STATUS_OK) status = compile_to_program(&compilation);
+  if (status == STATUS_OK && options->dump == NULL) status = compile_to_module(&compilation);
   if (status != STATUS_OK) {
     print_search(options, compilation.searched);
     return finish_compilation(&compilation, status);

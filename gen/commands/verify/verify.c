@@ -40,7 +40,8 @@ static const char *refused_optimizer(const struct job *job) {
 
 /* The first key whose arithmetic the second reading does not have; NULL: there is none. */
 static const char *refused(const struct job *job) {
-  if (job->devices.kind != DEVICE_CPU) return "devices.kind: a program for GPUs is not run";
+  if (job->devices.kind != DEVICE_CPU)
+    return "devices.kind: a program for another device than the processor is not run";
   if (job->devices.ranks > 1 || job->parallelism.automatic) return "devices: a program of several ranks is not run";
   for (int i = 0; i < HOOKS; i++)
     if (job->hooks.names[i] != NULL) return "hooks";

@@ -132,6 +132,7 @@ static int64_t passing_bytes(const struct program *program) {
 
 /* Whether a device that makes the keys of random numbers itself must know the current micro-batch. */
 static bool draws(const struct program *program) {
+  if (program->entry.forward == NULL) return false;
   return program->entry.forward->random || (program->entry.backward != NULL && program->entry.backward->random) ||
          (program->entry.second != NULL && program->entry.second->random);
 }
@@ -212,7 +213,8 @@ void count_bytes(struct program *program) {
   bytes->gradients = gradient_bytes(program);
   count_states(program, bytes);
   bytes->checkpoint = mirrored(program) ? 0 : state_copy_bytes(program);
-  bytes->activations = micro_batches_held(program) * program->entry.forward->saved_bytes;
+  const struct function *forward = program->entry.forward; /* NULL: the compiler of a module finds what is kept */
+  bytes->activations = forward != NULL ? micro_batches_held(program) * forward->saved_bytes : 0;
   bytes->scratch = scratch_bytes(program);
   bytes->batch = sample_bytes(program) + passing_bytes(program) + report_bytes(program);
   bytes->total = bytes->weights + bytes->cache + bytes->gradients + bytes->optimizer + bytes->averages +

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
+#include "gen/ir/region.h"
 #include "gen/plan/report/bytes.h"
+#include "gen/program/target.h"
 
 double function_own_flops(const struct function *function, bool matmuls) {
   double flops = 0;
@@ -22,6 +24,28 @@ static double function_flops(const struct function *function, bool matmuls) {
     if (step->callee != NULL) flops += step->node->call->count * function_flops(step->callee, matmuls);
   }
   return flops;
+}
+
+/* The same of a region, where no functions were made of regions. */
+static double region_flops(const struct region *region, bool matmuls) {
+  double flops = 0;
+  for (int i = 0; region != NULL && i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    if (node->call != NULL)
+      flops += node->call->count * region_flops(node->call->callee, matmuls);
+    else
+      flops += matmuls ? op_matmul_flops(node) : op_flops(node);
+  }
+  return flops;
+}
+
+/* Of a program whose kernels are another compiler's. */
+static void count_flops_of_graph(struct program *program) {
+  const double times = program->kind == PROGRAM_TRAIN ? program->job->accumulation.num_steps : 1;
+  const struct region *entry = program->graph->entry, *backward = graph_backward_of(program->graph, entry);
+  struct program_figures *figures = &program->figures;
+  figures->flops_per_step = times * (region_flops(entry, false) + region_flops(backward, false));
+  figures->matmul_flops_per_step = times * (region_flops(entry, true) + region_flops(backward, true));
 }
 
 static void count_flops(struct program *program) {
@@ -136,6 +160,9 @@ static void count_parameters(struct program *program) {
 void count_figures(struct program *program) {
   find_limits(program);
   count_parameters(program);
-  count_flops(program);
+  if (program->target->module != NULL)
+    count_flops_of_graph(program);
+  else
+    count_flops(program);
   count_bytes(program);
 }

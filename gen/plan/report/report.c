@@ -18,6 +18,7 @@
 #include "gen/program/quantized.h"
 #include "gen/program/results.h"
 #include "gen/program/state.h"
+#include "gen/program/target.h"
 #include "gen/program/weights.h"
 
 static double mebibytes(int64_t bytes) {
@@ -113,7 +114,21 @@ static void add_disk(struct text *text, const struct program *program) {
   text_printf(text, "; a step reads %.1f and writes %.1f\n", bytes, bytes);
 }
 
+/* Of a module: what a step needs at least; its compiler finds how much more. */
+static void add_least_memory(struct text *text, const struct program *program) {
+  const struct memory_bytes *bytes = &program->figures.bytes;
+  text_printf(text, "memory    at least %.1f MiB: weights %.1f, gradients %.1f, optimizer %.1f",
+              mebibytes(bytes->total), mebibytes(bytes->weights), mebibytes(bytes->gradients),
+              mebibytes(bytes->optimizer));
+  if (bytes->averages > 0) text_printf(text, ", averages %.1f", mebibytes(bytes->averages));
+  text_puts(text, "\n");
+}
+
 static void add_memory(struct text *text, const struct program *program) {
+  if (program->target->module != NULL) {
+    add_least_memory(text, program);
+    return;
+  }
   text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->figures.bytes.total),
               mebibytes(program->figures.bytes.weights));
   if (program->figures.bytes.cache > 0) text_printf(text, ", cache %.1f", mebibytes(program->figures.bytes.cache));
@@ -164,7 +179,7 @@ static void add_quantized(struct text *text, const struct program *program) {
 /* An evaluation of other batches than those of training. */
 static void add_evaluation_batch(struct text *text, const struct program *program) {
   const struct job *job = program->job;
-  if (program->kind != PROGRAM_TRAIN || !job_evaluates_other_batches(job)) return;
+  if (program->kind != PROGRAM_TRAIN || !job_evaluates_other_batches(job) || program->entry.second == NULL) return;
   const long long samples = (long long)job_eval_batch(job), excess = (long long)evaluation_excess(program);
   const char *of = evaluation_reuses_saved(program) ? "activations and scratch" : "scratch";
   text_printf(text, "evaluates %lld %s a batch, in %.1f MiB: in memory of %s", samples,
@@ -268,7 +283,7 @@ static void add_parts_json(json_t *root, const struct program *program) {
   const struct job *job = program->job;
   if (aliased_bytes(program) > 0)
     json_object_set_new(root, "aliased_bytes", json_integer((json_int_t)aliased_bytes(program)));
-  if (program->kind == PROGRAM_TRAIN && job_evaluates_other_batches(job))
+  if (program->kind == PROGRAM_TRAIN && job_evaluates_other_batches(job) && program->entry.second != NULL)
     json_object_set_new(root, "evaluation",
                         json_pack("{s:I, s:I, s:I}", "batch_size", (json_int_t)job_eval_batch(job), "scratch_bytes",
                                   (json_int_t)program->entry.second->scratch_bytes, "excess_bytes",

@@ -1,0 +1,21 @@
+/* The modules of a training program, and what its C must know of them. */
+#ifndef ACCEL_EMIT_STABLEHLO_PROGRAM_H
+#define ACCEL_EMIT_STABLEHLO_PROGRAM_H
+
+#include "gen/base/diag.h"
+#include "gen/program/program.h"
+
+struct step_modules {
+  const char *step;           /* a step of training (gen/stablehlo/step.h) */
+  const char *evaluation;     /* a batch of an evaluation; NULL: the program does not evaluate */
+  const char *const *numbers; /* that the host computes for each step, by their names in the rule */
+  int n_numbers, rows;        /* a row of them for each flat range that the optimizer treats alike */
+};
+
+/* Makes the modules of a program whose graph was differentiated. `rule`: the C of its optimizer's update (rule.h). The
+ * evaluation gives the loss and, where the program has them, what that is a mean over, and the predictions. False with
+ * an error. */
+bool step_modules_make(const struct program *program, const char *rule, struct step_modules *made,
+                       struct diagnostics *diags);
+
+#endif

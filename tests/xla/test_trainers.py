@@ -1,0 +1,197 @@
+"""What programs for XLA compute: the example models whose operations have a rule, next to the programs for the processor from the
+same weights and batches. Losses of 20 steps within 1e-5; the optimizers that step elements; what a run resumes from, on both
+devices. SKIPPED without a plugin.
+
+One of the models and one of the optimizers a run, as SEED says (tests/program/rotation.py).
+
+usage: test_trainers.py [NAME...], of a case or a class; --all: every one of them (ninja soak)"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests" / "program"))
+
+from harness import GENERATOR, MODELS, Trainer, relative  # noqa: E402
+from rotation import in_turn  # noqa: E402
+
+STEPS = 20
+CFLAGS = "-std=c17 -O1 -march=native -Wall -Wextra -Wpedantic -Werror"
+TEXT = {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3, "sequence_length": 9}
+ROWS = {"train": {"path": "rows.csv", "format": "csv"}, "batch_size": 5, "features": 64, "eval_fraction": 0.2}
+HEADS = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "hidden_size": 24,
+         "intermediate_size": 40, "vocab_size": 256}
+GPT = {"n_layer": 2, "n_head": 3, "n_embd": 24, "vocab_size": 256, "block_size": 9}
+ADAMW = {"name": "adamw", "lr": 1e-3, "weight_decay": 0.1, "clip_grad_norm": 0.5}
+
+
+EVALUATED = {"steps": STEPS, "seed": 3, "eval_interval": 5, "eval_iters": 2}
+KEYS = ("loss", "eval_loss", "accuracy", "perplexity")
+
+
+def case(model, config, data, **groups):
+    return {"model": {"source": str(MODELS / f"{model}.c"), "config": config}, "data": data,
+            "training": {"steps": STEPS, "seed": 3}, "optimizer": ADAMW, **groups}
+
+
+# What the suite runs each time: most keys on one model. An epoch is shorter than the run and ends with a short step.
+MOST = case("gpt2", GPT, TEXT, accumulation={"num_steps": 3}, schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},
+            optimizer={**ADAMW, "param_groups": [{"match": "*.bias", "weight_decay": 0, "lr": 1e-2, "betas": [0.8, 0.9]}]},
+            training={**EVALUATED, "ema": {"decay": 0.9, "evaluate": True}}, checkpoint={"every": 10})
+MODELS_OF = {
+    "nanogpt": case("nanogpt", {**GPT, "bias": False}, TEXT),
+    "llama": case("llama", HEADS, {**TEXT, "eval_batch_size": 5}, training={**EVALUATED, "eval_iters": "all"}),
+    "gemma": case("gemma", HEADS, TEXT),
+    "qwen3": case("qwen3", HEADS, TEXT),
+    "mistral": case("mistral", {**HEADS, "sliding_window": 4}, TEXT),
+    "gpt_neox": case("gpt_neox", {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32,
+                                  "intermediate_size": 40, "vocab_size": 256}, TEXT),
+    "bert": case("bert", {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 24, "intermediate_size": 40,
+                          "vocab_size": 257, "max_position_embeddings": 9}, {**TEXT, "masking": {"mask_token": 256}}, training=EVALUATED),
+    "gru": case("gru_bytes", {"n_embd": 5, "width": 9, "vocab_size": 256, "block_size": 3},
+                {key: TEXT[key] for key in ("train", "batch_size")}),
+    "table": case("mlp_table", {"n_layer": 2, "width": 7, "n_classes": 10}, ROWS,
+                  training={**EVALUATED, "metrics": ["accuracy", "perplexity"], "early_stopping": {"patience": 3, "restore_best": True}}),
+    "autoencoder": case("autoencoder", {"width": 16, "code": 8}, {
+        "train": {"path": "rows.npy", "format": "npy"}, "inputs": {"picture": {"shape": [1, 8, 8]}}, "batch_size": 5}),
+    "vit": case("vit", {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 20,
+                        "image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}, ROWS),
+}
+RULES = {
+    "sgd": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "dampening": 0, "clip_grad_value": 0.01}, "adam": {"lr": 1e-3}, "adamax": {"lr": 1e-3},
+    "nadam": {"lr": 1e-3}, "radam": {"lr": 1e-3}, "adagrad": {"lr": 1e-2}, "adadelta": {"lr": 1.0}, "lion": {"lr": 1e-4},
+    "rmsprop": {"lr": 1e-3, "centered": True, "momentum": 0.9},
+}
+
+
+def write_data(folder):
+    rng = np.random.default_rng(1)
+    (folder / "corpus.txt").write_bytes(bytes(rng.integers(97, 123, 900).astype(np.uint8)))
+    rows = [[*rng.normal(size=64), rng.integers(10)] for _ in range(60)]
+    np.save(folder / "rows.npy", [row[:-1] for row in rows])
+    (folder / "rows.csv").write_text("".join(",".join([f"{x:.4f}" for x in row[:-1]] + [str(row[-1])]) + "\n" for row in rows))
+
+
+def on(device, job):
+    job = json.loads(json.dumps(job))
+    job["devices"] = {"kind": device}
+    trainer = Trainer(job)
+    write_data(trainer.folder)
+    return trainer
+
+
+class Trainers(unittest.TestCase):
+    def compare(self, name, job, steps=STEPS):
+        trainers = [on(device, job) for device in ("cpu", "xla")]
+        rows = []
+        for trainer in trainers:
+            trainer.build(cflags=CFLAGS)
+            rows.append(trainer.run("--steps", str(steps)))
+        self.assertEqual(len(rows[0]), len(rows[1]))
+        self.assertTrue(len(rows[0]) == steps or "early_stopping" in job["training"])
+        for one, other in zip(*rows):
+            self.assertEqual(one["lr"], other["lr"])
+            self.assertEqual(one.keys() & {*KEYS}, other.keys() & {*KEYS})
+            for key in one.keys() & {*KEYS}:
+                self.assertLess(abs(other[key] - one[key]), 1e-5 * abs(one[key]) + 1e-12, f"{name}: {key} of step {one['step']}")
+            self.assertLess(abs(other["grad_norm"] / one["grad_norm"] - 1), 1e-3, f"{name}: the norm of step {one['step']}")
+        left, right = (trainer.weights() for trainer in trainers)
+        self.assertEqual(left.keys(), right.keys())
+        for key in left:
+            if not key.endswith(".key.bias"):  # softmax does not see it: its gradient is rounding alone, which Adam makes a step of
+                self.assertLess(relative(right[key], left[key]), 1e-3, f"{name}: {key} at the end")
+        return trainers
+
+    def check_model(self, name):
+        self.compare(name, MODELS_OF[name])
+
+    def check_rule(self, name):
+        small = case("mlp_table", {"n_layer": 1, "width": 7, "n_classes": 10}, ROWS)
+        self.compare(name, {**small, "optimizer": {"name": name, **RULES[name]}}, steps=6)
+
+    def test_most(self):
+        """Most keys; then a run that is resumed from the other device's checkpoint, or from its own, and the audit."""
+        cpu, xla = self.compare("most", MOST)
+        straight = xla.weights()
+        for trainer in (cpu, xla):
+            shutil.copytree(trainer.folder / "run" / "checkpoints" / "checkpoint_0", trainer.folder / "middle")
+        for first, then in ((xla, xla), (cpu, xla), (xla, cpu)):
+            shutil.rmtree(then.folder / "run")
+            then.run("--resume", str(first.folder / "middle"))
+            self.assertEqual(then.output.count("resumes from"), 1)
+            for key, value in then.weights().items():
+                if first is then:
+                    np.testing.assert_array_equal(value, straight[key], f"{key}, resumed")
+                else:
+                    self.assertLess(relative(value, straight[key]), 1e-3, f"{key}, from the other device")
+        xla.generate()
+        said = xla.command("audit", "trainer.c")
+        self.assertIn("0 broken", said)
+        for claim in ("module-computes-alone", "module-static-shapes", "module-donates", "module-files", "no-runtime-between-steps"):
+            self.assertRegex(said, rf"holds +{claim}")
+        said = xla.command("plan", "job.yaml")
+        self.assertRegex(said, r"memory +at least [\d.]+ MiB: weights")
+        self.assertRegex(said, r"XLA +[\d.]+ [KM]iB in a step on cpu: arguments .*become results, temporary")
+
+    def test_edited(self):
+        """What the audit says of modules that are not as they are written."""
+        xla = on("xla", case("mlp_table", {"n_layer": 1, "width": 7, "n_classes": 10}, ROWS))
+        text = xla.generate()
+        for old, new, claim, why in (
+                ("= stablehlo.maximum ", "= stablehlo.custom_call ", "module-computes-alone", "stablehlo.custom_call"),
+                ("= stablehlo.maximum ", "= mhlo.maximum ", "module-computes-alone", "another dialect, 'mhlo.maximum'"),
+                ("module @", "#x = 1\\n\",\n    \"module @", "module-files", "another module"),
+                ("tensor<5xi32>", "tensor<?xi32>", "module-static-shapes", "'tensor<?xi32>'"),
+                ("aliasing_output = 3 ", "aliasing_output = 2 ", "module-donates", "not that of its result"),
+                (" {tf.aliasing_output = 2 : i32}", "", "module-donates", "not that of its result")):
+            self.assertIn(old, text)
+            (xla.folder / "trainer.c").write_text(text.replace(old, new, 1))
+            said = xla.command("audit", "trainer.c", status=1)
+            self.assertRegex(said, rf"broken +{claim} .*{why}".replace("?", r"\?"), said)
+
+    def test_not_finite(self):
+        """The step whose loss is not finite is named, although steps after it have begun."""
+        xla = on("xla", case("mlp_table", {"n_layer": 1, "width": 7, "n_classes": 10}, ROWS, optimizer={"name": "sgd", "lr": 1e30}))
+        xla.build(cflags=CFLAGS)
+        ended = subprocess.run([xla.folder / "trainer"], cwd=xla.folder, capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, r"step [23]: the (loss|gradient's norm) is")
+        self.assertFalse((xla.folder / "run" / "model.safetensors").exists())
+
+    def test_without(self):
+        """What is said without a plugin, and of a program of another kind."""
+        xla = on("xla", case("mlp_table", {"n_layer": 1, "width": 7, "n_classes": 10}, ROWS))
+        xla.build(cflags=CFLAGS)
+        ended = subprocess.run([xla.folder / "trainer"], cwd=xla.folder, capture_output=True, text=True,
+                               env={**os.environ, "PJRT_PLUGIN_LIBRARY_PATH": "/nowhere/plugin.so"})
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("the plugin of XLA cannot be loaded: /nowhere/plugin.so", ended.stderr)
+        said = xla.command("job.yaml", "--program", "evaluate", "-o", "-", status=2)
+        self.assertIn("there is no program of kind 'evaluate' for devices.kind 'xla' yet", said)
+        self.assertIn("--set devices.kind=cpu", said)
+
+
+def add(way, name):
+    setattr(Trainers, f"test_{way}_{name}", lambda self: getattr(self, f"check_{way}")(name))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHON", sys.executable)
+    small = pathlib.Path(TREE / "examples" / "jobs" / "tiny.yaml")
+    found = subprocess.run([GENERATOR, "plan", small, "--set", "devices.kind=xla"], capture_output=True, text=True)
+    if "no plugin" in found.stdout:
+        print("SKIPPED: there is no plugin of XLA (pip install xla-cpu-pjrt)")
+        sys.exit(77)
+    named, every = [word for word in sys.argv[1:] if not word.startswith("-")], "--all" in sys.argv
+    for way, known in (("model", MODELS_OF), ("rule", RULES)):
+        for name in known if every else [name for name in named if name in known] or in_turn(known, len(known)):
+            add(way, name)
+    tests = [f"Trainers.test_{way}_{name}" for name in named for way, known in (("model", MODELS_OF), ("rule", RULES)) if name in known]
+    unittest.main(argv=sys.argv[:1], defaultTest=tests + [f"Trainers.{name}" for name in named if name.startswith("test_")] or None)
