@@ -57,5 +57,6 @@ void set_exchange(const struct program *program, struct jinja_value value, const
   bool otherwise = last && shard_sends_otherwise(program);
   if (sends) set_complete(program->arena, value, step);
   set_units(program, value, step, weights_come(program), sends);
-  set_text(program->arena, value, "sender", otherwise ? "send_last_gradients" : "send_gradients");
+  const char *sender = program->disk.in_backward ? "update_buckets" : "send_gradients";
+  set_text(program->arena, value, "sender", otherwise ? "send_last_gradients" : sender);
 }

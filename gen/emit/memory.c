@@ -6,6 +6,7 @@
 #include "gen/emit/values.h"
 #include "gen/program/layers.h"
 #include "gen/program/sharding.h"
+#include "gen/program/state.h"
 #include "gen/program/storage.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
@@ -254,10 +255,10 @@ struct jinja_value memories_value(const struct program *program) {
 
 /* ---- Memory of gradients ---- */
 
-/* What is between two aliases, or before the first. */
-static struct jinja_value gap_value(struct arena *arena, const struct alias *alias, int64_t bytes) {
+/* What is between two members, or before the first. */
+static struct jinja_value gap_value(struct arena *arena, const char *next, int64_t bytes) {
   struct jinja_value value = jinja_map(arena);
-  set_text(arena, value, "name", arena_printf(arena, "before_%s", alias->name));
+  set_text(arena, value, "name", arena_printf(arena, "before_%s", next));
   set_text(arena, value, "struct", "");
   set_text(arena, value, "type", "char");
   set_int(arena, value, "array", 0);
@@ -265,19 +266,44 @@ static struct jinja_value gap_value(struct arena *arena, const struct alias *ali
   return value;
 }
 
+/* Members in the order of their addresses, so far: where the last one ends. */
+struct members {
+  struct jinja_value list;
+  int64_t end;
+};
+
+static void push_member(struct arena *arena, struct members *members, struct jinja_value member, const char *name,
+                        int64_t at, int64_t bytes) {
+  if (at > members->end) jinja_push(arena, members->list, gap_value(arena, name, at - members->end));
+  jinja_push(arena, members->list, member);
+  members->end = arena_aligned(at + bytes);
+}
+
+/* Slots of states that are on a disk. */
+static void push_slots(const struct program *program, struct members *members) {
+  const int64_t slots = program->disk.ahead.slots;
+  struct jinja_value member = struct_member_value(program->arena, "buckets", "bucket", 0);
+  set_int(program->arena, member, "array", slots);
+  push_member(program->arena, members, member, "buckets", program->disk.ahead.at, slots * disk_slot_bytes(program));
+}
+
 struct jinja_value aliased_value(const struct program *program) {
   struct arena *arena = program->arena;
-  struct jinja_value value = jinja_map(arena), members = jinja_list(arena);
-  int64_t end = 0;
+  struct jinja_value value = jinja_map(arena);
+  struct members members = {jinja_list(arena), 0};
+  bool slots = program->disk.ahead.slots > 0;
   for (int i = 0; i < program->aliases.count; i++) {
     const struct alias *alias = &program->aliases.items[i];
     struct jinja_value member = storage_value(arena, alias->storage);
     set_text(arena, member, "name", alias->name);
-    if (alias->at > end) jinja_push(arena, members, gap_value(arena, alias, alias->at - end));
-    jinja_push(arena, members, member);
-    end = arena_aligned(alias->at + storage_bytes(alias->storage));
+    if (slots && program->disk.ahead.at < alias->at) {
+      push_slots(program, &members);
+      slots = false;
+    }
+    push_member(arena, &members, member, alias->name, alias->at, storage_bytes(alias->storage));
   }
-  set_int(arena, value, "bytes", end);
-  jinja_set(arena, value, "members", members);
+  if (slots) push_slots(program, &members);
+  set_int(arena, value, "bytes", members.end);
+  jinja_set(arena, value, "members", members.list);
   return value;
 }

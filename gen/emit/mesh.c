@@ -201,6 +201,9 @@ struct jinja_value mesh_value(const struct program *program) {
   jinja_set(arena, value, "streams", streams_value(program));
   set_bool(arena, value, "streaming", program->streams);
   if (program->streams) set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);
+  const struct function *backward = program->entry.backward;
+  const bool last = backward != NULL && function_sends(backward) && !program->ranks.sends_always;
+  set_text(arena, value, "last_backward", last ? sending_name(program, backward) : "");
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));
@@ -209,10 +212,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "partial_gradients", program->ranks.partial_gradients);
   set_partial_gradients(program, value);
   set_int(arena, value, "wire_elements", program->ranks.wire);
-  set_bool(arena, value, "sends_always", program->ranks.sends_always);
   set_bool(arena, value, "sync_batch_norm", job->parallelism.sync_batch_norm);
-  if (program->entry.backward != NULL)
-    set_text(arena, value, "sending_backward", sending_name(program, program->entry.backward));
   set_int(arena, value, "timeout", job->devices.timeout);
   set_bool(arena, value, "numa_affinity", job->devices.numa_affinity);
   jinja_set(arena, value, "axes", axes_value(program));

@@ -140,7 +140,11 @@ struct jinja_value disk_value(const struct program *program) {
   set_int(arena, value, "buckets", disk->buckets);
   set_int(arena, value, "rest", disk->elements - (disk->buckets - 1) * disk->bucket);
   set_int(arena, value, "bytes", disk->buckets * disk->bucket * dtype_size(DTYPE_FLOAT32));
-  set_int(arena, value, "slots", DISK_SLOTS);
+  set_int(arena, value, "slots", disk->slots);
+  set_bool(arena, value, "in_backward", disk->in_backward);
+  set_int(arena, value, "ahead", disk->ahead.slots);
+  set_int(arena, value, "ahead_turns", disk->ahead.turns);
+  set_int(arena, value, "ahead_last", disk->ahead.last);
   set_literal(arena, value, "folder", program->job->parallelism.offload.optimizer_nvme_path);
   return value;
 }

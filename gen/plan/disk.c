@@ -1,12 +1,21 @@
 #include "gen/plan/disk.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "gen/plan/memory/completion.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/state.h"
+#include "gen/program/storage.h"
+#include "gen/program/weights.h"
 
 /* Elements of a bucket: a multiple of UNIT, so that each state of a bucket is whole pages, and MOST at most. A state of
  * fewer than FEW buckets of MOST is divided into FEW, so that there is something to overlap. */
-enum { UNIT = 1 << 10, MOST = 1 << 20, FEW = 8 };
+enum { UNIT = 1 << 10, MOST = 1 << 19, FEW = 16 };
+
+/* How many buckets are in memory at least. Those of a layer all are where that is a small part, one in SHARE, of the
+ * weights and gradients: each has come while the backward was at the layer. */
+enum { LEAST_SLOTS = 4, SHARE = 16 };
 
 /* Why a job's states cannot be on a disk, and what could be instead; NULL: they can. */
 struct obstacle {
@@ -52,7 +61,150 @@ static void divide(struct program *program) {
   const int64_t wanted = most > FEW ? most : units < FEW ? units : FEW;
   disk->bucket = (units + wanted - 1) / wanted * UNIT;
   disk->buckets = (disk->elements + disk->bucket - 1) / disk->bucket;
+  disk->slots = LEAST_SLOTS < disk->buckets ? LEAST_SLOTS : disk->buckets;
 }
+
+/* ---- Updates within the backward ---- */
+
+/* Whether a gradient's elements are all that its update reads, and whether there is an update is known before. The
+ * noise scale takes a step's first micro-batch by itself, which may be the only one and so the last. */
+static bool can_update_in_backward(const struct program *program) {
+  return !program->step_end.factor && !program->step_end.skips && !job_has_tree(program->job) &&
+         !program->job->tracking.noise_scale;
+}
+
+/* The bucket whose turn is number `turn`. The backward goes through a model from its end. */
+static int64_t bucket_of(const struct program *program, int64_t turn) {
+  return program->disk.buckets - 1 - turn;
+}
+
+/* By turn, the points of the backward after which it can be taken: that of a bucket, and all before it. */
+static int *find_turns(const struct program *program, const struct completion *completion) {
+  const struct program_disk *disk = &program->disk;
+  int *ready = arena_alloc(program->arena, ((size_t)disk->buckets + 1) * sizeof *ready);
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    const int done = completion->ready[i] > completion->freed[i] ? completion->ready[i] : completion->freed[i];
+    if (weight->gradient < 0) continue;
+    const int64_t first = weight->gradient / dtype_size(DTYPE_FLOAT32);
+    const int64_t last = first + shape_count(weight->parameter->shape) - 1;
+    for (int64_t b = first / disk->bucket; b <= last / disk->bucket; b++) {
+      int *turn = &ready[bucket_of(program, b)];
+      if (*turn < done) *turn = done;
+    }
+  }
+  for (int64_t turn = 1; turn < disk->buckets; turn++)
+    if (ready[turn] < ready[turn - 1]) ready[turn] = ready[turn - 1];
+  return ready;
+}
+
+/* The most turns that are taken together, as a layer's are. */
+static int64_t most_together(const struct program_disk *disk, const int *ready) {
+  int64_t most = 0;
+  for (int64_t turn = 0, together = 0; turn < disk->buckets; turn++) {
+    together = turn > 0 && ready[turn] == ready[turn - 1] ? together + 1 : 1;
+    if (together > most) most = together;
+  }
+  return most;
+}
+
+static void update_in_backward(struct program *program) {
+  struct program_disk *disk = &program->disk;
+  struct completion completion;
+  find_completion(program, &completion);
+  const int *ready = find_turns(program, &completion);
+  const int64_t share = (weights_type(program->weights)->bytes + weights_type(program->gradients)->bytes) / SHARE;
+  const int64_t together = most_together(disk, ready), most = share / disk_slot_bytes(program);
+  const int64_t wanted = together < most ? together : most;
+  if (wanted > disk->slots) disk->slots = wanted;
+  disk->in_backward = true;
+  program->ranks.sends_always = program->job->accumulation.num_steps == 1;
+  mark_completion(&completion, ready, (int)disk->buckets);
+}
+
+/* ---- More slots, in memory of gradients ---- */
+
+enum { PAGE = 1 << 12 }; /* what transfers past the system's cache begin at */
+
+/* Bytes from the gradients' first one on. */
+struct free_memory {
+  int64_t from, to;
+};
+
+static bool is_aliased(const struct program *program, int64_t from, int64_t to) {
+  for (int i = 0; i < program->aliases.count; i++) {
+    const struct alias *alias = &program->aliases.items[i];
+    if (alias->at < to && from < alias->at + storage_bytes(alias->storage)) return true;
+  }
+  return false;
+}
+
+static int compare_gradients(const void *left, const void *right) {
+  const struct weight *a = *(const struct weight *const *)left, *b = *(const struct weight *const *)right;
+  return a->gradient < b->gradient ? -1 : a->gradient > b->gradient;
+}
+
+static const struct weight **sorted_gradients(const struct program *program, int *count) {
+  const struct weight **sorted = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *sorted);
+  *count = 0;
+  for (int i = 0; i < program->weights->count; i++)
+    if (program->weights->items[i].gradient >= 0) sorted[(*count)++] = &program->weights->items[i];
+  qsort(sorted, (size_t)*count, sizeof *sorted, compare_gradients);
+  return sorted;
+}
+
+/* The largest memory of gradients that nothing uses before the backward writes them, all after so many points. The norm
+ * reads what is between gradients, so it begins and ends at those that have nothing there. */
+static struct free_memory largest_free(const struct program *program, const struct completion *completion, int points) {
+  struct free_memory found = {0}, memory = {0};
+  int count;
+  const struct weight **sorted = sorted_gradients(program, &count);
+  for (int i = 0; i < count; i++) {
+    const int64_t from = sorted[i]->gradient;
+    const int64_t to = from + shape_count(sorted[i]->parameter->shape) * dtype_size(DTYPE_FLOAT32);
+    const bool is_free = !sorted[i]->zero && completion->first[sorted[i] - program->weights->items] > points &&
+                         !is_aliased(program, from, to);
+    if (!is_free) continue;
+    if (memory.to != from) memory.from = from;
+    memory.to = to;
+    if (memory.to - memory.from > found.to - found.from) found = memory;
+  }
+  return found;
+}
+
+/* Of the arena, whose first members are the other slots and the weights. */
+static int64_t page_aligned(const struct program *program, int64_t at) {
+  const int64_t before = program->disk.slots * disk_slot_bytes(program) + weights_type(program->weights)->bytes;
+  return (before + at + PAGE - 1) / PAGE * PAGE - before;
+}
+
+/* Slots that are free again before the turns from `last` on, which come after point ready[last]. */
+static void try_ahead(struct program *program, const struct completion *completion, const int *ready, int64_t last) {
+  struct program_disk *disk = &program->disk;
+  const struct free_memory memory = largest_free(program, completion, ready[last]);
+  const int64_t at = page_aligned(program, memory.from);
+  int64_t before = last;
+  while (before > 0 && ready[before - 1] == ready[last]) before--;
+  int64_t slots = (memory.to - at) / disk_slot_bytes(program);
+  if (slots > before - disk->slots) slots = before - disk->slots;
+  if (slots <= disk->ahead.slots) return;
+  disk->ahead.slots = slots;
+  disk->ahead.at = at;
+  disk->ahead.turns = before / (slots + disk->slots) * (slots + disk->slots);
+  disk->ahead.last = last;
+}
+
+void plan_disk_ahead(struct program *program) {
+  if (!program->disk.in_backward || program->job->accumulation.num_steps > 1) return;
+  struct completion completion;
+  find_completion(program, &completion);
+  const int *ready = find_turns(program, &completion);
+  for (int64_t turn = 0; turn < program->disk.buckets; turn++)
+    if (turn + 1 == program->disk.buckets || ready[turn + 1] > ready[turn])
+      try_ahead(program, &completion, ready, turn);
+}
+
+/* ---- The pass ---- */
 
 bool plan_disk(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
@@ -60,6 +212,7 @@ bool plan_disk(struct program *program, struct diagnostics *diags) {
   const struct obstacle obstacle = find_obstacle(program);
   if (obstacle.key == NULL) {
     divide(program);
+    if (can_update_in_backward(program)) update_in_backward(program);
     return true;
   }
   diag_error(diags, job_where(job, "parallelism.offload.optimizer"),

@@ -348,6 +348,7 @@ static bool pass_figures(struct context *context) {
 static bool pass_alias(struct context *context) {
   alias_gradients(context->program);
   if (context->program->aliases.count > 0) count_bytes(context->program);
+  plan_disk_ahead(context->program);
   return true;
 }
 

@@ -54,5 +54,6 @@ int step_parts(const struct program *program, struct step_part parts[MAX_PARTS_A
   if (program->ranks.collectives.count > 0) parts[count++] = (struct step_part){"exchange", "exchange", "", 1, 0};
   parts[count++] = (struct step_part){"gradient_norm", "gradient_norm", "", 1, gradients};
   parts[count++] = update_part(program);
+  if (program->disk.n_states > 0) parts[count++] = (struct step_part){"wait_disk", "wait_disk", "", 1, 0};
   return count;
 }

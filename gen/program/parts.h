@@ -4,7 +4,7 @@
 
 #include "gen/program/program.h"
 
-enum { MAX_PARTS_AROUND = 6 };
+enum { MAX_PARTS_AROUND = 7 };
 
 struct step_part {
   const char *name;    /* as a profile calls it: "update" */

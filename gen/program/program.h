@@ -158,7 +158,7 @@ struct program_ranks {
   struct collective_list collectives; /* of a step, in order: gradients first, by buckets; of a pipeline, of the rank
                                          that gives most bytes */
   int n_buckets;                      /* of them: those of gradients */
-  bool sends_always;                  /* every micro-batch sends gradients; else a step's last one alone */
+  bool sends_always;                  /* every micro-batch sends gradients, or updates by them; else a step's last */
   int64_t partial_gradients; /* elements of gradients of which ranks that divide tensors have a part of the sum each */
   struct program_placed {    /* where ranks divide tensors */
     int split, values;       /* values of the graph of which ranks along tp have parts; all but parameters */
@@ -174,10 +174,15 @@ struct program_ranks {
 
 /* Filled by gen/plan/disk.h: states that are in a file, neighbours in the list, in buckets that take turns in memory.
  */
-enum { DISK_SLOTS = 2 };
 struct program_disk {
   int first_state, n_states;         /* n_states 0: all are in memory */
   int64_t elements, bucket, buckets; /* of each; of a bucket; how many buckets */
+  int64_t slots;                     /* how many buckets the arena has memory of its own for */
+  bool in_backward;                  /* each is updated when its gradients are complete, the last one first */
+  struct {
+    int64_t slots, at;   /* more of them, in memory of gradients from byte `at` on; 0: none */
+    int64_t turns, last; /* that use them, as well as the others; their memory is free before turn `last` is */
+  } ahead;
 };
 
 /* Filled by gen/plan/memory/alias.h: what is in memory of gradients, in the order of addresses. */

@@ -21,3 +21,7 @@ const struct state_slice *state_slice_of(const struct program *program, const st
   const int at = state->slice_of != NULL ? state->slice_of[weight - program->weights->items] : 0;
   return at > 0 ? &state->slices[at - 1] : NULL;
 }
+
+int64_t disk_slot_bytes(const struct program *program) {
+  return program->disk.n_states * program->disk.bucket * dtype_size(DTYPE_FLOAT32);
+}

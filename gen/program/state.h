@@ -15,4 +15,7 @@ const struct state_slice *state_slice_of(const struct program *program, const st
  * states on a disk, where steps wait for a save. */
 int64_t state_copy_bytes(const struct program *program);
 
+/* Bytes of a bucket of all states that are on a disk. */
+int64_t disk_slot_bytes(const struct program *program);
+
 #endif

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 /* Transfers that are begun, or wait for others. */
-enum { TRANSFERS = 64 };
+enum { TRANSFERS = 256 };
 
 enum transfer_state { TRANSFER_FREE, TRANSFER_WAITS, TRANSFER_RUNS };
 

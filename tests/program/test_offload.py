@@ -32,7 +32,7 @@ CASES = {
                                            "precision": {"grad_scaler": {"enabled": True, "init_scale": 1e38, "backoff_factor": 0.001}}},
     "radam, evaluations": {"optimizer": {"name": "radam", **RATE}, "training": {"eval_interval": 4, "eval_iters": 1}},
     "sgd, by a tree": {"optimizer": {"name": "sgd", "momentum": 0.9, **RATE}, "parallelism": {"reproducible": "topology"}},
-    "adamax": {"optimizer": {"name": "adamax", **RATE}},
+    "adamax, accumulation": {"optimizer": {"name": "adamax", **RATE}, "accumulation": {"num_steps": 3}},
     "adagrad": {"optimizer": {"name": "adagrad", **RATE}},
     "adadelta": {"optimizer": {"name": "adadelta", **RATE}},
 }
@@ -126,6 +126,9 @@ class Offload(unittest.TestCase):
         states = plans[0]["arena_bytes"]["optimizer"]
         self.assertAlmostEqual(plans[1]["disk"]["bytes"] / states, 1, delta=0.01)
         self.assertEqual(plans[1]["disk"]["read_bytes_per_step"], plans[1]["disk"]["bytes"])
+        self.assertTrue(plans[1]["disk"]["updates_in_backward"])
+        self.assertGreater(plans[1]["disk"]["slots_in_gradients"], 0)
+        self.assertIn(", 0 broken", disk.command("audit", disk.generate() and "trainer.c"))
         self.assertGreater(plans[0]["arena_bytes"]["total"] - plans[1]["arena_bytes"]["total"], 0.7 * states)
         memory.run()
         more = plans[1]["arena_bytes"]["total"] - plans[2]["arena_bytes"]["total"]

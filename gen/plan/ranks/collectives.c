@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "gen/plan/graph/weight_visitor.h"
+#include "gen/plan/memory/completion.h"
 #include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
@@ -16,98 +16,6 @@
 
 /* PyTorch's DistributedDataParallel sends its first bucket when it has so much, so that traffic begins early. */
 enum { FIRST_BUCKET_BYTES = 1 << 20 };
-
-/* ---- When the backward completes each gradient ---- */
-
-/* A point in the run of the backward at which gradients may be complete: after an iteration of a statement of a
- * function that runs once. */
-struct point {
-  struct step *step;
-  int iteration;
-};
-
-struct order {
-  struct program *program;
-  struct {
-    struct point *items;
-    int count, capacity;
-  } points;
-  int *ready; /* by weight: points up to the last one that adds to its gradient, or reads it; 0: none does */
-};
-
-static void note(struct order *order, const struct region *forward, int parameter, const char *const *prefixes) {
-  struct program *program = order->program;
-  const struct parameter *p = &forward->parameters.items[parameter];
-  const struct weight *weight =
-      weight_named(program->weights, weight_path(program->arena, prefixes[p->scope], p->path));
-  order->ready[weight - program->weights->items] = order->points.count;
-}
-
-/* Everything that a region adds to gradients counts for the newest point. */
-static void note_region(struct order *order, const struct region *region, const char *const *prefixes) {
-  for (int i = 0; i < region->gradients.count; i++)
-    note(order, region->forward, region->gradients.items[i].parameter, prefixes);
-  for (int i = 0; i < region->nodes.count; i++) {
-    const struct call *call = region->nodes.items[i]->call;
-    for (int k = 0; call != NULL && k < call->count; k++)
-      note_region(order, call->callee, weight_scopes(order->program->arena, call, k, prefixes));
-  }
-}
-
-/* Whether the program has one call of a function, which runs once. */
-static bool runs_once(const struct program *program, const struct function *function) {
-  int calls = 0;
-  for (int f = 0; f < program->functions.count; f++)
-    for (int s = 0; s < program->functions.items[f]->n_steps; s++) {
-      const struct step *step = &program->functions.items[f]->steps[s];
-      if (step->callee == function) calls += step->node->call->count;
-    }
-  return calls == 1;
-}
-
-static void add_point(struct order *order, struct step *step, int iteration) {
-  struct point point = {step, iteration};
-  ARENA_PUSH(order->program->arena, order->points, point);
-}
-
-static void note_function(struct order *order, const struct function *function, const char *const *prefixes);
-
-static void note_call(struct order *order, struct step *step, const char *const *prefixes) {
-  const struct call *call = step->node->call;
-  bool back = call->forward != NULL;
-  for (int k = 0; k < call->count; k++) {
-    int iteration = back ? call->count - 1 - k : k;
-    const char *const *inner = weight_scopes(order->program->arena, call, iteration, prefixes);
-    if (runs_once(order->program, step->callee)) {
-      note_function(order, step->callee, inner);
-      continue;
-    }
-    add_point(order, step, iteration);
-    note_region(order, call->callee, inner);
-  }
-}
-
-/* A gradient that is a value of the backward as well, as of a bias of one row, is complete when nothing reads it. */
-static void note_views(struct order *order, const struct function *function, const struct view *views, int count,
-                       const char *const *prefixes) {
-  for (int i = 0; i < count; i++) {
-    struct storage *storage = views[i].storage != NULL ? storage_root(views[i].storage) : NULL;
-    if (storage != NULL && storage->kind == STORAGE_GRADIENT)
-      note(order, function->region->forward, storage->index, prefixes);
-  }
-}
-
-static void note_function(struct order *order, const struct function *function, const char *const *prefixes) {
-  for (int s = 0; s < function->n_steps; s++) {
-    struct step *step = &function->steps[s];
-    if (step->callee != NULL)
-      note_call(order, step, prefixes);
-    else
-      add_point(order, step, 0);
-    note_views(order, function, step->outputs, step->node->n_outputs, prefixes);
-    note_views(order, function, step->inputs, step->node->n_inputs, prefixes);
-  }
-}
 
 /* ---- Buckets ---- */
 
@@ -212,7 +120,7 @@ static bool extend_bucket(struct program *program, const struct gradient *gradie
 }
 
 /* Buckets from gradients in order, and by bucket the point after which it is complete. */
-static int *add_buckets(struct program *program, const struct order *order, const struct gradient *gradients,
+static int *add_buckets(struct program *program, const struct completion *order, const struct gradient *gradients,
                         int count) {
   int *ready = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ready);
   if (is_sharded(program)) program->optimizer.flat_ranges = (struct flat_range_list){0};
@@ -232,23 +140,6 @@ static int *add_buckets(struct program *program, const struct order *order, cons
     program->ranks.wire = all_gradients(program);
   if (is_sharded(program)) shard_cut(program);
   return ready;
-}
-
-/* By statement and iteration, how many buckets are complete. */
-static void mark_steps(struct program *program, const struct order *order, const int *ready) {
-  int complete = 0;
-  for (int i = 0; i < order->points.count; i++) {
-    const struct point *point = &order->points.items[i];
-    const struct call *call = point->step->node->call;
-    int before = complete, iterations = call != NULL ? call->count : 1;
-    while (complete < program->ranks.n_buckets && ready[complete] <= i + 1) complete++;
-    if (complete == before && iterations == 1) continue;
-    if (point->step->complete == NULL) {
-      point->step->complete = arena_alloc(program->arena, ((size_t)iterations + 1) * sizeof(int));
-      point->step->complete[iterations] = before;
-    }
-    point->step->complete[point->iteration] = complete;
-  }
 }
 
 /* ---- What the loss is the sum of ---- */
@@ -280,11 +171,8 @@ void add_loss(struct program *program) {
 
 /* Adds the buckets of the gradients in the order in which the backward makes them, which it fills. Returns what
  * add_buckets does. */
-static int *add_ordered_buckets(struct program *program, struct order *order) {
-  static const char *const root[] = {""};
-  *order = (struct order){.program = program};
-  order->ready = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *order->ready);
-  note_function(order, program->entry.backward, root);
+static int *add_ordered_buckets(struct program *program, struct completion *order) {
+  find_completion(program, order);
   int count;
   complete_unreached(program, order->ready);
   const struct gradient *gradients = gradients_of(program, order->ready, &count);
@@ -293,8 +181,9 @@ static int *add_ordered_buckets(struct program *program, struct order *order) {
 
 /* Gradients, and what the loss is the sum of, over ranks that have batches of their own. */
 static void add_of_batches(struct program *program) {
-  struct order order;
-  mark_steps(program, &order, add_ordered_buckets(program, &order));
+  struct completion order;
+  const int *ready = add_ordered_buckets(program, &order);
+  mark_completion(&order, ready, program->ranks.n_buckets);
   program->ranks.sends_always =
       program->job->accumulation.num_steps == 1 || (sends_each(program) && !shard_sends_otherwise(program));
   if (job_has_tree(program->job))
@@ -308,7 +197,7 @@ static void add_of_batches(struct program *program) {
  * own affair: a sum of all of it is assumed. */
 static void add_of_hook(struct program *program) {
   struct compression *compression = &program->ranks.compression;
-  struct order order;
+  struct completion order;
   add_ordered_buckets(program, &order);
   for (int i = 0; i < program->ranks.n_buckets; i++) {
     struct collective *bucket = &program->ranks.collectives.items[i];

@@ -81,7 +81,7 @@ static void count_states(const struct program *program, struct memory_bytes *byt
     else if (i > 0)
       bytes->optimizer += state_bytes(state);
   }
-  bytes->optimizer += DISK_SLOTS * program->disk.n_states * program->disk.bucket * dtype_size(DTYPE_FLOAT32);
+  bytes->optimizer += program->disk.slots * disk_slot_bytes(program);
 }
 
 /* ---- A micro-batch ---- */

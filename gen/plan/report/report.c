@@ -112,6 +112,10 @@ static void add_disk(struct text *text, const struct program *program) {
     text_printf(text, "%s%s %.1f", i == 0 ? ": " : ", ", program->states.items[disk->first_state + i].name,
                 bytes / disk->n_states);
   text_printf(text, "; a step reads %.1f and writes %.1f\n", bytes, bytes);
+  text_printf(text, "          %lld of them at a time in memory", (long long)(disk->slots + disk->ahead.slots));
+  if (disk->ahead.slots > 0)
+    text_printf(text, ", %lld in that of gradients that are not written yet", (long long)disk->ahead.slots);
+  text_printf(text, "; updated %s the backward\n", disk->in_backward ? "within" : "after");
 }
 
 /* Of a module: what a step needs at least; its compiler finds how much more. */
@@ -298,11 +302,13 @@ static void add_parts_json(json_t *root, const struct program *program) {
   if (program->figures.bytes.host > 0)
     json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->figures.bytes.host));
   if (program->disk.n_states > 0)
-    json_object_set_new(root, "disk",
-                        json_pack("{s:I, s:I, s:I, s:I}", "bytes", (json_int_t)program->figures.bytes.disk, "buckets",
-                                  (json_int_t)program->disk.buckets, "read_bytes_per_step",
-                                  (json_int_t)program->figures.bytes.disk, "written_bytes_per_step",
-                                  (json_int_t)program->figures.bytes.disk));
+    json_object_set_new(
+        root, "disk",
+        json_pack("{s:I, s:I, s:I, s:I, s:b, s:I, s:I}", "bytes", (json_int_t)program->figures.bytes.disk, "buckets",
+                  (json_int_t)program->disk.buckets, "slots", (json_int_t)program->disk.slots, "slots_in_gradients",
+                  (json_int_t)program->disk.ahead.slots, "updates_in_backward", program->disk.in_backward,
+                  "read_bytes_per_step", (json_int_t)program->figures.bytes.disk, "written_bytes_per_step",
+                  (json_int_t)program->figures.bytes.disk));
   if (program->figures.n_split > 0)
     json_object_set_new(root, "split",
                         json_pack("{s:i, s:I, s:I}", "parameters", program->figures.n_split, "elements",
