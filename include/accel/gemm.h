@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum accel_element { ACCEL_F32, ACCEL_BF16, ACCEL_F16 };
+/* Types of factors and results. The last three are of codes of 8 bits (accel/fp8.h), and on GPUs alone: of two factors
+ * in E4M3, or of one in E5M2, the first or the second. */
+enum accel_element { ACCEL_F32, ACCEL_BF16, ACCEL_F16, ACCEL_E4M3, ACCEL_E5M2_E4M3, ACCEL_E4M3_E5M2 };
 
 /* y[b][rows][columns] (+)= a[b][rows][depth] b[b][depth][columns] for all b of the batch. Steps are in elements. */
 struct accel_gemm {

@@ -25,6 +25,17 @@ cudaDataType_t rt_blas_type(int64_t element) {
   return types[element];
 }
 
+bool rt_blas_has_fp8(void) {
+  enum { ADA = 89 };
+  const struct cudaDeviceProp *gpu = &rt_cuda_device()->properties;
+  return gpu->major * 10 + gpu->minor >= ADA;
+}
+
+cudaDataType_t rt_blas_factor(int64_t element, bool second) {
+  if (element < ACCEL_E4M3) return rt_blas_type(element);
+  return element == (second ? ACCEL_E4M3_E5M2 : ACCEL_E5M2_E4M3) ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
+}
+
 static cublasLtMatmulPreference_t preference(const struct shape *shape) {
   const struct accel_gpu_plan *plan = &rt_cuda_device()->plan;
   const uint32_t alignment = (uint32_t)shape->alignment, once = CUBLASLT_REDUCTION_SCHEME_NONE;
@@ -114,13 +125,14 @@ static bool configure(cublasLtMatmulAlgo_t *algorithm, const uint32_t values[MEM
 
 bool rt_algorithm_of(cublasLtHandle_t handle, const char *name, struct accel_gpu_algorithm *gemm) {
   const struct accel_gpu_plan *plan = &rt_cuda_device()->plan;
-  const cudaDataType_t factor = rt_blas_type(gemm->shape.type), result = rt_blas_type(gemm->shape.result);
+  const cudaDataType_t a = rt_blas_factor(gemm->shape.type, false), b = rt_blas_factor(gemm->shape.type, true);
+  const cudaDataType_t result = rt_blas_type(gemm->shape.result);
   cublasComputeType_t compute = gemm->shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   cublasLtMatmulHeuristicResult_t checked;
   cublasLtMatmulAlgo_t algorithm;
   uint32_t values[MEMBERS];
   if (!read_name(name, values) || (plan->deterministic && values[REDUCTION] != 0)) return false;
-  if (cublasLtMatmulAlgoInit(handle, compute, CUDA_R_32F, factor, factor, result, result, (int)values[0], &algorithm) !=
+  if (cublasLtMatmulAlgoInit(handle, compute, CUDA_R_32F, b, a, result, result, (int)values[0], &algorithm) !=
           CUBLAS_STATUS_SUCCESS ||
       !configure(&algorithm, values))
     return false;

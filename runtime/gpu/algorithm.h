@@ -34,6 +34,12 @@ void rt_blas_library(char name[LIBRARY_NAME]);
 /* An enum accel_element as the library names it. */
 cudaDataType_t rt_blas_type(int64_t element);
 
+/* Whether the device multiplies codes of 8 bits. */
+bool rt_blas_has_fp8(void);
+
+/* The type of a GEMM's first factor, or of the second one. */
+cudaDataType_t rt_blas_factor(int64_t element, bool second);
+
 /* The library's algorithms for a GEMM, the best one by its own judgement first: at most `most`, as many as it has.
  * They fit the plan's workspace and, where it is deterministic, write each element once. */
 int rt_algorithms(cublasLtHandle_t handle, const struct accel_gpu_algorithm *gemm,

@@ -30,12 +30,13 @@ static void close_gemms(void) {
 /* ---- Saying what is multiplied ---- */
 
 static const cublasLtEpilogue_t epilogues[] = {
-    [ACCEL_PLAIN] = CUBLASLT_EPILOGUE_DEFAULT, [ACCEL_BIAS] = CUBLASLT_EPILOGUE_BIAS,
-    [ACCEL_GELU] = CUBLASLT_EPILOGUE_GELU_AUX, [ACCEL_BIAS_GELU] = CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
-    [ACCEL_RELU] = CUBLASLT_EPILOGUE_RELU_AUX, [ACCEL_BIAS_RELU] = CUBLASLT_EPILOGUE_RELU_AUX_BIAS,
-    [ACCEL_DGELU] = CUBLASLT_EPILOGUE_DGELU,   [ACCEL_DGELU_SUM] = CUBLASLT_EPILOGUE_DGELU_BGRAD,
-    [ACCEL_DRELU] = CUBLASLT_EPILOGUE_DRELU,   [ACCEL_DRELU_SUM] = CUBLASLT_EPILOGUE_DRELU_BGRAD,
-    [ACCEL_SUM_A] = CUBLASLT_EPILOGUE_BGRADB,  [ACCEL_SUM_B] = CUBLASLT_EPILOGUE_BGRADA,
+    [ACCEL_PLAIN] = CUBLASLT_EPILOGUE_DEFAULT,  [ACCEL_BIAS] = CUBLASLT_EPILOGUE_BIAS,
+    [ACCEL_GELU] = CUBLASLT_EPILOGUE_GELU_AUX,  [ACCEL_BIAS_GELU] = CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+    [ACCEL_RELU] = CUBLASLT_EPILOGUE_RELU_AUX,  [ACCEL_BIAS_RELU] = CUBLASLT_EPILOGUE_RELU_AUX_BIAS,
+    [ACCEL_DGELU] = CUBLASLT_EPILOGUE_DGELU,    [ACCEL_DGELU_SUM] = CUBLASLT_EPILOGUE_DGELU_BGRAD,
+    [ACCEL_DRELU] = CUBLASLT_EPILOGUE_DRELU,    [ACCEL_DRELU_SUM] = CUBLASLT_EPILOGUE_DRELU_BGRAD,
+    [ACCEL_SUM_A] = CUBLASLT_EPILOGUE_BGRADB,   [ACCEL_SUM_B] = CUBLASLT_EPILOGUE_BGRADA,
+    [ACCEL_SCALED] = CUBLASLT_EPILOGUE_DEFAULT,
 };
 
 static bool has_aux(enum accel_epilogue epilogue) {
@@ -44,7 +45,7 @@ static bool has_aux(enum accel_epilogue epilogue) {
 
 static bool has_bias(enum accel_epilogue epilogue) {
   static const bool without[] = {[ACCEL_PLAIN] = true, [ACCEL_GELU] = true,  [ACCEL_RELU] = true,
-                                 [ACCEL_DGELU] = true, [ACCEL_DRELU] = true, [ACCEL_SUM_B] = false};
+                                 [ACCEL_DGELU] = true, [ACCEL_DRELU] = true, [ACCEL_SCALED] = true};
   return !without[epilogue];
 }
 
@@ -55,6 +56,9 @@ static void set(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attrib
 static void set_pointers(const struct accel_gpu_algorithm *chosen, const void *bias, const void *aux) {
   if (has_bias(chosen->fused)) set(chosen->what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
   if (has_aux(chosen->fused)) set(chosen->what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux);
+  if (chosen->fused != ACCEL_SCALED) return;
+  set(chosen->what, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &aux, sizeof aux);
+  set(chosen->what, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &bias, sizeof bias);
 }
 
 static cublasLtMatmulDesc_t describe(const struct shape *shape, enum accel_epilogue epilogue) {
@@ -72,12 +76,12 @@ static cublasLtMatmulDesc_t describe(const struct shape *shape, enum accel_epilo
 }
 
 /* A matrix of which `first` values follow each other, and `second` such rows; of one row no step leads to another. */
-static cublasLtMatrixLayout_t layout(const struct shape *shape, int64_t type, int64_t first, int64_t second,
+static cublasLtMatrixLayout_t layout(const struct shape *shape, cudaDataType_t type, int64_t first, int64_t second,
                                      int64_t row, int64_t step) {
   int32_t batch = (int32_t)shape->batch;
   cublasLtMatrixLayout_t made;
   if (second == 1 && row < first) row = first;
-  RT_BLAS(cublasLtMatrixLayoutCreate(&made, rt_blas_type(type), (uint64_t)first, (uint64_t)second, row));
+  RT_BLAS(cublasLtMatrixLayoutCreate(&made, type, (uint64_t)first, (uint64_t)second, row));
   RT_BLAS(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
   RT_BLAS(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step));
   return made;
@@ -85,13 +89,14 @@ static cublasLtMatrixLayout_t layout(const struct shape *shape, int64_t type, in
 
 static void lay_out(struct accel_gpu_algorithm *chosen) {
   const struct shape *s = &chosen->shape;
+  const cudaDataType_t a = rt_blas_factor(s->type, false), b = rt_blas_factor(s->type, true);
   chosen->fused = (enum accel_epilogue)s->epilogue;
   chosen->what = describe(s, chosen->fused);
-  chosen->a = s->a_column == 1 ? layout(s, s->type, s->depth, s->rows, s->a_row, s->a_step)
-                               : layout(s, s->type, s->rows, s->depth, s->a_column, s->a_step);
-  chosen->b = s->b_column == 1 ? layout(s, s->type, s->columns, s->depth, s->b_row, s->b_step)
-                               : layout(s, s->type, s->depth, s->columns, s->b_column, s->b_step);
-  chosen->y = layout(s, s->result, s->columns, s->rows, s->y_row, s->y_step);
+  chosen->a = s->a_column == 1 ? layout(s, a, s->depth, s->rows, s->a_row, s->a_step)
+                               : layout(s, a, s->rows, s->depth, s->a_column, s->a_step);
+  chosen->b = s->b_column == 1 ? layout(s, b, s->columns, s->depth, s->b_row, s->b_step)
+                               : layout(s, b, s->depth, s->columns, s->b_column, s->b_step);
+  chosen->y = layout(s, rt_blas_type(s->result), s->columns, s->rows, s->y_row, s->y_step);
 }
 
 /* ---- Choosing ---- */
@@ -213,8 +218,21 @@ static bool part_sums(struct accel_gpu_algorithm *chosen, const char *name) {
 
 /* ---- GEMMs ---- */
 
+/* Ends the process where the device multiplies no codes of 8 bits. */
+static void require_fp8(const char *name) {
+  const struct cuda_device *device = rt_cuda_device();
+  struct problem problem;
+  if (rt_blas_has_fp8()) return;
+  rt_problem(&problem, "GPU %d (%s) multiplies no numbers of 8 bits, as the matmul of %s does", device->number,
+             device->properties.name, name);
+  rt_help(&problem,
+          "GPUs of compute capability 8.9 and later do; generate with precision.fp8.emulate: true for this one");
+  rt_fail(&problem, 1);
+}
+
 void accel_gpu_open_gemm(struct accel_gpu_gemm *gemm) {
   const struct shape shape = shape_of(gemm);
+  if (gemm->epilogue == ACCEL_SCALED) require_fp8(gemm->name);
   if (handle == NULL) {
     RT_BLAS(cublasLtCreate(&handle));
     measures = rt_cuda_measures();

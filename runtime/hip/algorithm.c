@@ -27,6 +27,15 @@ hipDataType rt_blas_type(int64_t element) {
   return types[element];
 }
 
+bool rt_blas_has_fp8(void) {
+  return false;
+}
+
+hipDataType rt_blas_factor(int64_t element, bool second) {
+  (void)second;
+  return rt_blas_type(element);
+}
+
 int rt_algorithms(hipblasLtHandle_t handle, const struct accel_gpu_algorithm *product,
                   hipblasLtMatmulHeuristicResult_t *found, int most) {
   const struct accel_gpu_plan *plan = &rt_cuda_device()->plan;

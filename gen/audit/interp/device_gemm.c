@@ -24,11 +24,21 @@ static int64_t bytes_of(const struct shape *shape, int64_t rows, int64_t row, in
   return bounded_multiply(bounded_add(last, 1), size);
 }
 
+/* The bytes of an element of an enum accel_element. */
+static int64_t size_of(int64_t element) {
+  return element == 0 ? 4 : element < 3 ? 2 : 1;
+}
+
 /* What follows a matmul, by the name of its epilogue. */
 static void touch_epilogue(const struct call *call, const struct shape *shape, int64_t y, int64_t size) {
   static const char prefix[] = "ACCEL_";
   const char *name = external_enumerator(shape->interp, shape->gemm, "epilogue");
   if (strncmp(name, prefix, sizeof prefix - 1) == 0) name += sizeof prefix - 1;
+  if (strcmp(name, "SCALED") == 0) { /* a float for each factor */
+    external_touch(call, BIAS, 4, false);
+    external_touch(call, AUX, 4, false);
+    return;
+  }
   bool goes_back = name[0] == 'D', adds = strncmp(name, "BIAS", 4) == 0, sums = strstr(name, "SUM") != NULL;
   if (strstr(name, "GELU") != NULL) external_touch(call, AUX, y, !goes_back);
   if (strstr(name, "RELU") != NULL) /* a bit for each element, in rows of 128 */
@@ -44,7 +54,7 @@ struct value external_multiply_on_device(const struct call *call) {
   shape.rows = member(&shape, "rows");
   shape.columns = member(&shape, "columns");
   shape.depth = member(&shape, "depth");
-  int64_t size = member(&shape, "type") == 0 ? 4 : 2, y_size = member(&shape, "result") == 0 ? 4 : 2;
+  int64_t size = size_of(member(&shape, "type")), y_size = size_of(member(&shape, "result"));
   int64_t y = bytes_of(&shape, shape.rows, member(&shape, "y_row"), shape.columns, 1, "y_step", y_size);
   external_touch(
       call, A,

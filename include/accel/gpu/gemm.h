@@ -26,6 +26,8 @@ extern "C" {
  *   SUM_A           y = a b, and bias[row] = Σ over depth of a[row][depth]: with a = the gradient of a linear's result,
  *                   transposed, the gradient of its bias
  *   SUM_B           y = a b, and bias[column] = Σ over depth of b[depth][column]
+ *   SCALED          y = bias[0] aux[0] (a b): of codes of 8 bits, each with a float on the device by which its factor
+ * is multiplied; a_column and b_row are 1
  *
  * Sums are written, also where the GEMM accumulates. */
 enum accel_epilogue {
@@ -40,7 +42,8 @@ enum accel_epilogue {
   ACCEL_DRELU,
   ACCEL_DRELU_SUM,
   ACCEL_SUM_A,
-  ACCEL_SUM_B
+  ACCEL_SUM_B,
+  ACCEL_SCALED
 };
 
 /* y[n][rows][columns] (+)= a[n][rows][depth] b[n][depth][columns] for all n of the batch, added up in float32. Steps
@@ -82,7 +85,7 @@ struct accel_gpu_gemm {
  * and where it names none the first algorithm of the library's heuristic that fits the workspace and, where the plan is
  * deterministic, writes each element once. GEMMs that are alike share it. Where the library has none with an
  * epilogue's sums, these are a second GEMM, with ones. Ends the process with a message that names the GEMM when
- * there is none.
+ * there is none, or where a GPU does not multiply 8 bits.
  *
  * With ACCEL_MEASURE=FILE in the environment nothing is recorded into graphs, each GEMM times the algorithms that
  * the heuristic offers where it first runs, by events and with its operands as they are, and FILE gets what was

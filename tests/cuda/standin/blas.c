@@ -71,6 +71,12 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t made, cublasL
   case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
     take(&what->bias, sizeof what->bias, value, size, name);
     break;
+  case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+    take(&what->a_scale, sizeof what->a_scale, value, size, name);
+    break;
+  case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+    take(&what->b_scale, sizeof what->b_scale, value, size, name);
+    break;
   case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
     take(&what->aux, sizeof what->aux, value, size, name);
     break;
@@ -144,6 +150,20 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t m
 
 /* ---- What is requested ---- */
 
+/* What the documentation of cublasLtMatmul asks of factors of 8 bits on compute capability 8.9 and 9.0: A transposed
+ * and B not, all extents in whole 16 bytes, one factor at least in E4M3, sums in float32. */
+static void require_fp8(const struct choice *of, const char *name) {
+  bool straight = of->what.transposed_a == CUBLAS_OP_T && of->what.transposed_b == CUBLAS_OP_N;
+  if (!is_fp8(of->b.type) || !straight) fault("%s: factors of 8 bits that are not both along their depth", name);
+  if (of->a.type == CUDA_R_8F_E5M2 && of->b.type == CUDA_R_8F_E5M2) fault("%s: two factors of E5M2", name);
+  if (of->a.ld % 16 != 0 || of->b.ld % 16 != 0 || of->a.rows % 16 != 0 ||
+      of->d.ld * (int64_t)width(of->d.type) % 16 != 0)
+    fault("%s: extents of 8 bits that are no multiples of 16 bytes", name);
+  if (is_fp8(of->d.type) || of->what.compute != CUBLAS_COMPUTE_32F)
+    fault("%s: a result of 8 bits, or other sums", name);
+  if (of->what.epilogue != CUBLASLT_EPILOGUE_DEFAULT) fault("%s: an epilogue of factors of 8 bits", name);
+}
+
 /* Addresses are no part of what an algorithm is for. */
 static struct choice choice_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, const char *name) {
@@ -161,7 +181,10 @@ static struct choice choice_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t
     fault("%s: %lld x %lld times %lld x %lld is no %lld x %lld", name, (long long)m, (long long)k, (long long)k_b,
           (long long)n, (long long)of.d.rows, (long long)of.d.columns);
   if (of.a.batch != of.b.batch || of.a.batch != of.d.batch) fault("%s: batches that differ", name);
-  if (of.a.type != of.b.type) fault("%s: factors of two types", name);
+  if (is_fp8(of.a.type))
+    require_fp8(&of, name);
+  else if (of.a.type != of.b.type)
+    fault("%s: factors of two types", name);
   if (of.a.type == CUDA_R_32F && of.d.type != CUDA_R_32F) fault("%s: a result of 16 bits from float32", name);
   int64_t multiple = masks(&of.what) ? 128 : 8;
   if (uses(&of.what, AUX_FLAG) &&
@@ -170,6 +193,11 @@ static struct choice choice_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t
   if (uses(&of.what, BIAS_FLAG | SUM_D_FLAG | SUM_A_FLAG | SUM_B_FLAG) && of.what.bias == NULL)
     fault("%s: no address of the bias", name);
   return of;
+}
+
+static void forget_addresses(struct description *what) {
+  what->bias = what->aux = NULL;
+  what->a_scale = what->b_scale = NULL;
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t what,
@@ -186,7 +214,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   struct choice of = choice_of(what, a, b, c, d, name);
   if (uses(&of.what, SUM_D_FLAG | SUM_A_FLAG | SUM_B_FLAG) && !setting("STANDIN_SUMS", 1))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  of.what.bias = of.what.aux = NULL;
+  forget_addresses(&of.what);
   of.workspace = wish->workspace;
   of.alignment = wish->alignment;
   struct choice *kept = malloc(sizeof *kept); /* as long as the process: an algorithm has no end */
@@ -208,7 +236,7 @@ static void require_chosen(const struct matmul *p, const char *name) {
   struct choice current = p->of;
   if (!algorithm_is_whole(&p->algorithm)) fault("%s: an algorithm that is not whole", name);
   if (chosen == NULL) return;
-  current.what.bias = current.what.aux = NULL;
+  forget_addresses(&current.what);
   current.workspace = chosen->workspace;
   current.alignment = chosen->alignment;
   if (memcmp(chosen, &current, sizeof current) != 0) fault("%s: the algorithm was chosen for another matmul", name);
@@ -246,6 +274,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
   require_aligned(b, alignment, "B");
   require_aligned(d, alignment, "D");
   require_aligned(workspace, 256, "the workspace");
+  if (is_fp8(p.of.a.type)) {
+    require_aligned(p.of.what.a_scale, 4, "the scale of A");
+    require_aligned(p.of.what.b_scale, 4, "the scale of B");
+  }
   if (uses(&p.of.what, AUX_FLAG)) require_aligned(p.of.what.aux, 16, "the auxiliary matrix");
   submit(stream, name, blas_run_matmul, &p, sizeof p);
   return CUBLAS_STATUS_SUCCESS;

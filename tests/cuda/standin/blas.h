@@ -14,6 +14,7 @@ struct description {
   cublasOperation_t transposed_a, transposed_b;
   cublasLtEpilogue_t epilogue;
   void *bias, *aux;
+  const float *a_scale, *b_scale; /* of factors of 8 bits */
   int64_t aux_row, aux_step;
 };
 
@@ -61,8 +62,12 @@ static inline bool masks(const struct description *what) {
   return uses(what, RELU_FLAG | DRELU_FLAG);
 }
 
+static inline bool is_fp8(cudaDataType type) {
+  return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
 static inline size_t width(cudaDataType type) {
-  return type == CUDA_R_32F ? 4 : 2;
+  return type == CUDA_R_32F ? 4 : is_fp8(type) ? 1 : 2;
 }
 
 static inline int64_t depth_of(const struct choice *of) {

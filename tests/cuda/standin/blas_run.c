@@ -8,8 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The number of a code: a sign, an exponent, so many bits of mantissa. */
+static double widen_fp8(uint8_t code, int mantissa, int bias) {
+  int size = code & 0x7f, exponent = size >> mantissa, rest = size & ((1 << mantissa) - 1);
+  double value =
+      exponent > 0 ? ldexp(rest + (1 << mantissa), exponent - bias - mantissa) : ldexp(rest, 1 - bias - mantissa);
+  bool is_number = mantissa == 3 ? size < 0x7f : exponent < 0x1f;
+  return is_number ? copysign(value, code & 0x80 ? -1.0 : 1.0) : NAN;
+}
+
 static double value_at(const void *base, cudaDataType type, int64_t at) {
   if (type == CUDA_R_32F) return ((const float *)base)[at];
+  if (type == CUDA_R_8F_E4M3) return widen_fp8(((const uint8_t *)base)[at], 3, 7);
+  if (type == CUDA_R_8F_E5M2) return widen_fp8(((const uint8_t *)base)[at], 2, 15);
   uint16_t bits = ((const uint16_t *)base)[at];
   return type == CUDA_R_16BF ? rt_widen_bfloat16(bits) : rt_widen_float16(bits);
 }
@@ -98,6 +109,7 @@ static void leave_sums(const struct matmul *p, const double *a, const double *b,
 static void multiply_one(const struct matmul *p, int64_t batch) {
   const struct choice *of = &p->of;
   int64_t m = of->d.rows, n = of->d.columns, depth = depth_of(of);
+  const double scale = is_fp8(of->a.type) ? (double)of->what.a_scale[0] * (double)of->what.b_scale[0] : 1.0;
   bool tf32 = of->what.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   double *a = unpacked(p->a, &of->a, batch, of->what.transposed_a != CUBLAS_OP_N, tf32);
   double *b = unpacked(p->b, &of->b, batch, of->what.transposed_b == CUBLAS_OP_N, tf32);
@@ -109,7 +121,7 @@ static void multiply_one(const struct matmul *p, int64_t batch) {
       double sum = 0.0;
       for (int64_t k = 0; k < depth; k++) sum += x[k] * y[k];
       int64_t at = batch * of->d.step + j * of->d.ld + i;
-      sum = p->alpha * sum + (p->beta != 0.0f ? p->beta * value_at(p->d, of->d.type, at) : 0.0);
+      sum = p->alpha * scale * sum + (p->beta != 0.0f ? p->beta * value_at(p->d, of->d.type, at) : 0.0);
       d[j * m + i] = epilogue(p, batch, i, j, sum);
       put_at(p->d, of->d.type, at, d[j * m + i]);
     }
@@ -127,6 +139,10 @@ void blas_run_matmul(const void *arguments) {
   aux.step = what->aux_step;
   touch_matrix(p->a, &p->of.a, false);
   touch_matrix(p->b, &p->of.b, false);
+  if (is_fp8(p->of.a.type)) {
+    touch(what->a_scale, sizeof(float), false);
+    touch(what->b_scale, sizeof(float), false);
+  }
   if (p->beta != 0.0f) touch_matrix(p->d, &p->of.d, false);
   touch_matrix(p->d, &p->of.d, true);
   if (uses(what, BIAS_FLAG)) touch(what->bias, (size_t)p->of.d.rows * width(p->of.d.type), false);

@@ -78,7 +78,7 @@ class Case:
             if operand.name in self.in_place:
                 outputs.append(given[self.in_place[operand.name]])
             else:
-                unset = -1 if operand.type.startswith("int") else np.float32(np.nan)
+                unset = -1 if operand.type.startswith("int") else 77 if operand.type == "uint8_t" else np.float32(np.nan)
                 outputs.append(Memory(operand, before[operand.name] if operand.accumulate else unset))
         arguments = [m.array for m in outputs] + [given[operand.name].array for operand in self.kernel.inputs]
         function(*arguments, **({} if self.stream is None else {"stream": self.stream}))
