@@ -36,6 +36,7 @@ struct jinja_value scaling_value(const struct program *program) {
   set_int(program->arena, value, "length", program->job->precision.fp8.amax_history_len);
   set_int(program->arena, value, "margin", program->job->precision.fp8.margin);
   set_bool(program->arena, value, "of_all", program->job->precision.fp8.amax_compute_algo == AMAX_MAX);
+  jinja_set(program->arena, value, "axes", axis_names_value(program->arena, fp8_axes(program)));
   jinja_set(program->arena, value, "rows", rows_value(program, count));
   return value;
 }

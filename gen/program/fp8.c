@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/program/target.h"
 #include "gen/program/weights.h"
 
 const char fp8_scale_beginning[] = "fp8_scale_";
@@ -28,6 +29,18 @@ const struct weight *fp8_history(const struct program *program, const struct wei
   const char *path = arena_printf(program->arena, "%.*s%s%s", (int)(last - scale->path), scale->path,
                                   fp8_history_beginning, last + strlen(fp8_scale_beginning));
   return weight_named(program->weights, path);
+}
+
+bool fp8_has_codes(const struct program *program) {
+  const bool tensors = program->job->precision.fp8.recipe == FP8_TENSORWISE;
+  return tensors && program->target->library.multiplies_fp8 && !program->job->precision.fp8.emulate;
+}
+
+struct axes fp8_axes(const struct program *program) {
+  struct axes axes = program->mesh.batches;
+  const enum axis tensors = axis_sharding(program, SHARDED_TENSORS);
+  if (tensors != AXES && !axes_have(axes, tensors)) axes.items[axes.count++] = tensors;
+  return axes;
 }
 
 int64_t fp8_scales(const struct program *program) {

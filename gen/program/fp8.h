@@ -17,6 +17,12 @@ bool is_fp8_state(const char *name);
 /* The sizes of the tensor whose scale `scale` is; NULL where it is something else. */
 const struct weight *fp8_history(const struct program *program, const struct weight *scale);
 
+/* Whether products are of codes of 8 bits, which the device's library multiplies; else what is rounded stays floats. */
+bool fp8_has_codes(const struct program *program);
+
+/* The axes along which ranks have parts of a tensor that has one scale: of its rows, or with tensors in parts. */
+struct axes fp8_axes(const struct program *program);
+
 /* How many scales a program moves when a batch is over: those of backend: te, where it trains. */
 int64_t fp8_scales(const struct program *program);
 

@@ -56,6 +56,7 @@ struct target_library {
   bool has_algorithms;    /* several for a matmul, of which its heuristic takes one */
   bool names_algorithms;  /* they have names that last, by which a program takes the one that was measured */
   bool packs;             /* it computes faster with a factor in a layout of its own */
+  bool multiplies_fp8;    /* factors of 8 bits with a scale each, on some of the devices */
   int64_t workspace_bytes; /* of the arena: the least that it works in; 0: it has memory of its own */
 };
 

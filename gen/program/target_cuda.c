@@ -43,5 +43,6 @@ const struct target target_cuda = {
                 .bound_rows = 4096,
                 .has_algorithms = true,
                 .names_algorithms = true,
+                .multiplies_fp8 = true,
                 .workspace_bytes = 32 << 20},
     .ranks = {.gathers_sums = true, .fixed_sizes = true, .opens_channels = true, .meet_by_environment = true}};

@@ -179,7 +179,8 @@ struct job {
       bool consecutive_hysteresis;
     } grad_scaler;
     struct {
-      bool on; /* mixed_precision: fp8; `mixed` is the type of all else then */
+      bool on;      /* mixed_precision: fp8; `mixed` is the type of all else then */
+      bool emulate; /* products on GPUs are of what was rounded, in the type of all else */
       enum fp8_backend backend;
       enum fp8_recipe recipe;
       enum fp8_mx_scale mx_scale;

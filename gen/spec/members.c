@@ -111,6 +111,7 @@ static const struct key ints[] = {
 static const struct key flags[] = {
     FLAG(model.lora.use_rslora),
     FLAG(precision.fp8.skip_first_and_last),
+    FLAG(precision.fp8.emulate),
     FLAG(model.lora.merge),
     FLAG(model.quantize.load_in_4bit),
     FLAG(model.quantize.load_in_8bit),

@@ -20,7 +20,7 @@ DIVIDED = ["devices.per_node=2", "parallelism.zero_stage=3", "parallelism.offloa
 JOINED = ["data.drop_last=false", "data.even_batches=false", "data.join_uneven_inputs=true"]
 ORDERED = ["devices.per_node=2", "parallelism.reproducible=topology", "accumulation.num_steps=2"]
 TENSORS = ["devices.per_node=2", "parallelism.tp=2"]
-SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", "optimizer.state_dtype=8bit",
+SUITE = [("gpt2", ["precision.mixed_precision=fp8", "precision.fp8.backend=te", "model.config.dropout=0.1", "optimizer.state_dtype=8bit",
                    "tracking.grad_norms=per_layer", *SMALL], ["90a"]),
          ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *JOINED, *SMALL, "model.config.n_embd=512"], ["80"]),
          ("qwen_moe", ["model.config.num_hidden_layers=1", "model.config.capacity_factor=1.0", *ORDERED], ["100"]),

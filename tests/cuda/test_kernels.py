@@ -24,7 +24,7 @@ SUMS = 1 << 22  # floats in which kernels keep partial sums, as gen/program/targ
 WITHOUT = {"matmul", "convolution", "convolution_data", "convolution_weights", "dropout", "random_uniform", "random_normal",
            "random_int", "linear_cross_entropy", "linear_cross_entropy_backward", "linear_cross_entropy_forward_backward",
            "biased_attention", "biased_attention_backward",  # written out as other operations
-           "quantized_matmul", "int8_matmul", "llm_int8_matmul", "fp8_quantize", "fp8_quantize_delayed", "fp8_round"}  # of processors alone
+           "quantized_matmul", "int8_matmul", "llm_int8_matmul"}  # of processors alone
 # Extents that those of a processor do not come to.
 WINDOWS = [dict(b=2, h=2, t=300, d=8, window=70, documents=4), dict(t=200, d=5, window=199), dict(t=200, d=5, window=200)]
 LARGE = {
@@ -34,6 +34,9 @@ LARGE = {
     "selective_scan_backward": [dict(b=2, t=9, d=300, n=8), dict(b=1, t=3, d=700, n=4), dict(b=2, t=4, d=40, n=3)],
     "lstm": [dict(b=9, t=3, h=36), dict(b=2, t=1, h=8)],
     "lstm_backward": [dict(b=9, t=3, h=36), dict(b=2, t=1, h=8)],
+    "fp8_quantize": [dict(shape=(9, 300), codes=True, e5m2=i, size=1e-3) for i in range(2)],
+    "fp8_quantize_delayed": [dict(shape=(90, 300), codes=True, e5m2=i, length=40) for i in range(2)],
+    "fp8_round": [dict(shape=(3, 2000), group=2000), dict(shape=(1, 4000), group=4000)],
     "argmax": [dict(shape=(9, 300), axis=1), dict(shape=(64,)), dict(shape=(2, 3, 33), axis=2)],
     "top_k": [dict(shape=(9, 130), k=8), dict(shape=(3, 40), k=40)],
     "grouped_matmul": [dict(rows=90, k=72, n=70, groups=3), dict(rows=16, k=136, n=9, groups=5), dict(rows=200, k=20, n=65, groups=7, straight=1)],
@@ -57,7 +60,8 @@ PARTS = {
 }
 ENVIRONMENT = kit.Environment("gpu")
 ENVIRONMENT.globals["training"] = {"deterministic": False}
-HEAD = """#include <accel/gpu/gemm.h>
+HEAD = """#include <accel/gpu/fp8.h>
+#include <accel/gpu/gemm.h>
 #include <accel/gpu/kernels.h>
 #include <accel/gpu/tensor_cores.h>
 #include <assert.h>

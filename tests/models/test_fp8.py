@@ -242,18 +242,20 @@ class Fp8(Text):
             with self.subTest(recipe=name, model=model.__name__):
                 self.compare(name, model())
 
-    def check_ranks(self, name, micro_batches=1, whole=False, **parallelism):
-        """Two ranks against the recipe: of batches one by one, whose gradients are averaged, or of the whole batch of both."""
+    def check_ranks(self, name, micro_batches=1, whole=False, data=2, model=None, **parallelism):
+        """Two ranks against the recipe: of batches one by one, whose gradients are averaged, or of the whole batch of both; where
+        ranks have no batches of their own, `data` is 1, of each batch."""
         fp8, make = RECIPES[name]
-        te, self.tied = fp8.get("backend") == "te", False
-        groups = {"hooks": {"source": "scales.c", "on_end": "on_end"}} if te else {}
-        trainer = self.start(self.llama(), fp8, ranks=2, parallelism=parallelism, accumulation={"num_steps": micro_batches}, **groups)
+        made = (model or self.llama)()
+        te, self.tied = fp8.get("backend") == "te", made[0] == "nanogpt.c"
+        groups = {"hooks": {"source": "scales.c", "on_end": "on_end"}} if te and data > 1 else {}
+        trainer = self.start(made, fp8, ranks=2, parallelism=parallelism, accumulation={"num_steps": micro_batches, **({"sync_with_dataloader": False} if "pp" in parallelism else {})}, **groups)
         metrics = trainer.run()
         multiple = 32 if fp8.get("recipe") == "mxfp8" else 16
         self.recipes = convert(self.theirs.train(), make, keep_ends=not te, multiple=multiple, always=not te)
         apart, moved = [], []
         for step, row in enumerate(metrics[:WITHIN]):
-            batches = [[self.batches(2 * (micro_batches * step + i) + rank) for rank in range(2)] for i in range(micro_batches)]
+            batches = [[self.batches(data * (micro_batches * step + i) + rank) for rank in range(data)] for i in range(micro_batches)]
             if whole:
                 batches = [[tuple(torch.cat(parts) for parts in zip(*both))] for both in batches]
             count = sum(map(len, batches))
@@ -269,7 +271,7 @@ class Fp8(Text):
         self.assertLess(np.median(apart), 1e-6)
         self.assertLess(max(apart), 1e-3)
         self.assertLess(np.median(moved), 1e-2)
-        if te:
+        if groups:
             scales = [(trainer.folder / f"scales{rank}").read_bytes() for rank in range(2)]
             self.assertGreater(len(scales[0]), 0)
             self.assertEqual(*scales, "replicas have the same bits")
@@ -278,7 +280,10 @@ class Fp8(Text):
     def test_ranks(self):
         """torchao's layers in PyTorch's DDP and FSDP2: each rank has scales of its own tensors. Transformer Engine's: sizes are those
         of all ranks, so that ranks are one process with the whole batch."""
+        own = [(name, count, False, {"data": 1, "model": self.gpt, axis: 2}) for name, count, axis in (
+            ("te", 1, "tp"), ("te wgrad", 2, "tp"), ("te max", 1, "sp"), ("te", 2, "cp"), ("ao", 4, "pp"), ("mxfp8", 2, "pp"), ("rowwise", 2, "pp"))]
         cases = [("ao", 1, False, {"dp_replicate": 2}), ("te", 2, True, {"dp_shard": 2, "zero_stage": 1})]
+        cases += own if DRAWS > 1 else [own[SEED % len(own)]]
         if DRAWS > 1:
             cases += [("te max", 1, True, {"dp_replicate": 2}), ("rowwise", 1, False, {"dp_shard": 2, "zero_stage": 3}), ("mxfp8", 2, False, {"dp_replicate": 2}), *(("ao", 2, False, {"dp_shard": 2, "zero_stage": i}) for i in (1, 2, 3))]
         for name, micro_batches, whole, parallelism in cases:
@@ -311,6 +316,11 @@ class Fp8(Text):
         said = self.start(self.gpt(), {"backend": "te", "skip_modules": ["mlp.c_gate"]}, build=False).command("job.yaml", "-o", "t.c", status=2)
         self.assertIn("'mlp.c_gate' names no linear layer", said)
         self.assertIn("linear layers are such as transformer.h.0.attn.c_attn", said)
+        odd = {"data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3, "sequence_length": 8}}
+        for fp8, kind, rows in (({"recipe": "mxfp8"}, "cpu", "mxfp8 rounds blocks of 32 rows"),
+                                ({}, "cuda", "cuBLASLt adds up numbers of 8 bits of 16 rows")):
+            said = self.start(self.gpt(), fp8, build=False, devices={"kind": kind}, **odd).command("job.yaml", "-o", "t.c", status=2)
+            self.assertIn(f"{rows}, and a layer has 24 here", said)
 
     def test_with_bf16(self):
         for name in ("ao", "te") if DRAWS > 1 else ("te",):

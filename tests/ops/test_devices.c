@@ -11,11 +11,10 @@
 #include "gen/ir/op.h"
 
 static const char *const missing[] = {
-    "step_tensor",                                             /* written with the optimizer's update */
-    "quantized_matmul",                                        /* model.quantize is refused on GPUs */
-    "int8_matmul",          "llm_int8_matmul", "fp8_quantize", /* mixed_precision: fp8, too */
-    "fp8_quantize_delayed", "fp8_matmul",                      /* becomes other nodes */
-    "fp8_matmul_delayed",   "fp8_round",       "fp8_group_matmul",
+    "step_tensor",                                          /* written with the optimizer's update */
+    "quantized_matmul",                                     /* model.quantize is refused on GPUs */
+    "int8_matmul",        "llm_int8_matmul",  "fp8_matmul", /* becomes other nodes */
+    "fp8_matmul_delayed", "fp8_group_matmul",
 };
 
 static bool has_kernel(const struct op_kind *kind) {

@@ -33,7 +33,7 @@ NOT_DRAWN = {
        ("load_in_4bit", "load_in_8bit", "llm_int8_threshold", "bnb_4bit_quant_type", "bnb_4bit_use_double_quant", "bnb_4bit_compute_dtype", "bnb_4bit_quant_storage", "skip_modules",
         "keep_in_fp32_modules")},
     **{f"precision.fp8.{key}": "models whose extents are multiples of 16: tests/models/test_fp8.py" for key in
-       ("backend", "recipe", "scale_calculation_mode", "skip_first_and_last", "skip_modules", "override_linear_precision", "fp8_format", "margin", "interval", "amax_history_len", "amax_compute_algo", "use_autocast_during_eval")},
+       ("backend", "recipe", "emulate", "scale_calculation_mode", "skip_first_and_last", "skip_modules", "override_linear_precision", "fp8_format", "margin", "interval", "amax_history_len", "amax_compute_algo", "use_autocast_during_eval")},
     "requires": "versions: tests/spec/test_versions.py",
     "devices.nodes": "machines: tests/parallel/test_hosts.py",
 }

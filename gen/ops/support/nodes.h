@@ -128,6 +128,17 @@ struct node *op_fp8_quantize_with(struct builder *builder, struct value *x, stru
 struct value *op_fp8_product(struct builder *builder, struct value *const factors[4], struct value *grad_scale,
                              struct value *grad_history, struct value *wide_a, struct op_fp8 how);
 
+/* Which factor of a product is in E5M2; the others are in E4M3. */
+enum op_fp8_pair { FP8_PAIR_E4M3, FP8_PAIR_E5M2_FIRST, FP8_PAIR_E5M2_SECOND };
+
+/* a b^T a_inverse b_inverse, [..., M, K] by [N, K], of codes of 8 bits; the result is bfloat16, else float32. factors:
+ * a, b, a_inverse, b_inverse (gen/ops/fp8_multiply.c). */
+struct value *op_fp8_multiply_with(struct builder *builder, struct value *const factors[4], enum op_fp8_pair pair,
+                                   bool bf16);
+
+/* A copy of a matrix of codes, [columns][rows]. */
+struct value *op_fp8_transpose_of(struct builder *builder, struct value *x);
+
 /* The operations of a product of two matrices, of which b is the second input. */
 double op_fp8_flops(const struct node *node);
 

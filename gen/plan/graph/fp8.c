@@ -171,6 +171,18 @@ static const struct node *quantize_input(struct rounding *rounding, const struct
   return rounding->rounded = made;
 }
 
+/* What the product is of: of the gradient of the weight, rows are what is added up. */
+static void check_rows(struct rounding *rounding, const struct node *node, const char *what, const char *otherwise) {
+  const struct shape x = node->inputs[0]->shape;
+  const int64_t rows = shape_count(x) / x.dim[x.rank - 1], least = least_extent(rounding->job);
+  if (rows % least == 0) return;
+  diag_error(rounding->diags, job_where(rounding->job, "precision.fp8"), "%s %lld rows, and a layer has %lld here",
+             what, (long long)least, (long long)rows);
+  diag_note(rounding->diags, node->where, "in this product");
+  diag_help(rounding->diags, "let data.batch_size times the positions be a multiple of %lld, or use %s",
+            (long long)least, otherwise);
+}
+
 /* The product whose scales are powers of two, of rows or of blocks. */
 static struct value *multiply_groups(struct rounding *rounding, const struct node *node) {
   const struct job *job = rounding->job;
@@ -183,14 +195,7 @@ static struct value *multiply_groups(struct rounding *rounding, const struct nod
                                                        : FP8_SCALE_CEILING,
                                     .wide_weight_gradient = job->precision.fp8.recipe == FP8_ROWWISE_WITH_GW_HP};
   struct value *x = builder_cast(rounding->builder, node->inputs[0], bf16 ? DTYPE_BFLOAT16 : DTYPE_FLOAT32);
-  const int64_t rows = shape_count(x->shape) / x->shape.dim[x->shape.rank - 1];
-  if (blocks && rows % BLOCK != 0) {
-    diag_error(rounding->diags, job_where(job, "precision.fp8.recipe"),
-               "mxfp8 rounds blocks of %d rows, and a layer has %lld here", BLOCK, (long long)rows);
-    diag_note(rounding->diags, node->where, "in this product");
-    diag_help(rounding->diags, "let data.batch_size times the positions be a multiple of %d, or use recipe: rowwise",
-              BLOCK);
-  }
+  if (blocks) check_rows(rounding, node, "mxfp8 rounds blocks of", "recipe: rowwise");
   return op_fp8_group_matmul_with(rounding->builder, x, node->inputs[1], how);
 }
 
@@ -198,6 +203,8 @@ static struct value *multiply_tensors(struct rounding *rounding, const struct no
                                       const struct parameter *weight) {
   struct builder *builder = rounding->builder;
   const struct job *job = rounding->job;
+  if (fp8_has_codes(rounding->program))
+    check_rows(rounding, node, "cuBLASLt adds up numbers of 8 bits of", "precision.fp8.emulate: true");
   const struct node *x = quantize_input(rounding, weight, node->inputs[0]);
   const struct node *w = quantize(rounding, weight, WEIGHT, weight->value);
   const bool by_rows = node->inputs[1]->kind == VALUE_PARAMETER;
@@ -237,71 +244,4 @@ bool round_to_fp8(struct program *program, struct builder *builder, struct diagn
   if (!choose(&rounding, diags)) return false;
   split_regions(program->graph, &(struct splitting){.context = &rounding, .treat = treat, .extend = extend});
   return diags->errors == 0;
-}
-
-/* ---- Products, once there are gradients ---- */
-
-static bool is_product(const struct node *node) {
-  return node->kind == &op_fp8_matmul || node->kind == &op_fp8_matmul_delayed || node->kind == &op_fp8_group_matmul;
-}
-
-/* Nodes that were put at the end of a region take the place of one there; the last of them makes its value. */
-static void take_place(struct graph *graph, struct region *region, int index, int before) {
-  struct node *node = region->nodes.items[index], *last = region->nodes.items[region->nodes.count - 1];
-  last->n_outputs = 0;
-  node_take_output(graph, last, node->outputs[0]);
-  for (int i = before; i < region->nodes.count; i++) {
-    struct node *made = region->nodes.items[region->nodes.count - 1];
-    made->again = node->again;
-    region->nodes.count--;
-    region_insert(graph, region, index, made);
-  }
-  region_remove(region, node);
-}
-
-static void multiply_scaled(struct builder *builder, const struct node *node) {
-  struct value *scale = op_mul(builder, node->inputs[2], node->inputs[3]);
-  struct value *product = op_matmul(builder, node->inputs[0], node->inputs[1]);
-  product->dtype = DTYPE_FLOAT32;
-  builder_cast(builder, op_mul(builder, product, scale), node->outputs[0]->dtype);
-}
-
-static void write_product(struct builder *builder, struct region *region, int index) {
-  const struct node *node = region->nodes.items[index];
-  const int before = region->nodes.count;
-  builder_at(builder, node->where);
-  if (node->kind == &op_fp8_group_matmul)
-    op_fp8_group_product(builder, node);
-  else
-    multiply_scaled(builder, node);
-  take_place(builder_graph(builder), region, index, before);
-}
-
-void write_fp8_products(struct program *program, struct builder *builder) {
-  struct graph *graph = program->graph;
-  if (!program->job->precision.fp8.on) return;
-  for (int r = 0; r < graph->n_regions; r++) {
-    struct region *region = graph->regions[r];
-    builder_enter(builder, region);
-    for (int i = region->nodes.count - 1; i >= 0; i--)
-      if (region->nodes.items[i]->call == NULL && is_product(region->nodes.items[i])) write_product(builder, region, i);
-    builder_leave(builder);
-  }
-  drop_idle_casts(program);
-}
-
-void drop_idle_casts(struct program *program) {
-  struct graph *graph = program->graph;
-  if (!program->job->precision.fp8.on) return;
-  for (int r = 0; r < graph->n_regions; r++) {
-    struct region *region = graph->regions[r];
-    for (int i = region->nodes.count - 1; i >= 0; i--) {
-      struct node *node = region->nodes.items[i];
-      if (node->call != NULL || !node->kind->types.converts) continue;
-      if (node->inputs[0]->dtype != node->outputs[0]->dtype) continue;
-      region_replace(region, node->outputs[0], node->inputs[0]);
-      region_remove(region, node);
-    }
-    name_values(graph->arena, region);
-  }
 }

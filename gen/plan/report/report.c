@@ -15,6 +15,7 @@
 #include "gen/plan/report/stages.h"
 #include "gen/plan/report/traffic.h"
 #include "gen/program/choose.h"
+#include "gen/program/fp8.h"
 #include "gen/program/quantized.h"
 #include "gen/program/results.h"
 #include "gen/program/state.h"
@@ -180,6 +181,19 @@ static void add_quantized(struct text *text, const struct program *program) {
               mebibytes(bytes.codes), mebibytes(bytes.scales), mebibytes(bytes.floats));
 }
 
+/* Which numbers linear layers multiply, and by what. */
+static void add_fp8(struct text *text, const struct program *program) {
+  const struct job *job = program->job;
+  const bool te = job->precision.fp8.backend == FP8_TE;
+  const char *when = program->kind != PROGRAM_TRAIN && te ? " in training alone" : "";
+  if (!job->precision.fp8.on) return;
+  if (fp8_has_codes(program))
+    text_printf(text, "fp8       linear layers, rounded to 8 bits%s, multiplied so by cuBLASLt\n", when);
+  else
+    text_printf(text, "fp8       linear layers, emulated: rounded to 8 bits%s, multiplied in %s\n", when,
+                job->precision.autocast ? "bfloat16" : "float32");
+}
+
 /* An evaluation of other batches than those of training. */
 static void add_evaluation_batch(struct text *text, const struct program *program) {
   const struct job *job = program->job;
@@ -231,11 +245,7 @@ const char *report_text(const struct program *program) {
   if (program->bits16 != DTYPE_FLOAT32)
     text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->bits16),
                 program->job->precision.param == PRECISION_NO ? "by autocast" : "throughout");
-  if (program->job->precision.fp8.on)
-    text_printf(&text, "fp8       linear layers, emulated: rounded to 8 bits%s, multiplied in %s\n",
-                program->kind != PROGRAM_TRAIN && program->job->precision.fp8.backend == FP8_TE ? " in training alone"
-                                                                                                : "",
-                program->job->precision.autocast ? "bfloat16" : "float32");
+  add_fp8(&text, program);
   if (program->decode.recomputed != NULL)
     text_printf(&text, "recompute all positions for each token: %s\n", program->decode.recomputed);
   text_puts(&text, sharing_text(program));

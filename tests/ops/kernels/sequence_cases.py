@@ -305,11 +305,11 @@ def build_llm_int8_matmul(name, rng, rows=1, out=1, columns=1, threshold=0.0, la
     return Case(kernel, inputs, {"y": truth})
 
 
-def build_fp8_quantize(kind, name, rng, shape=(1,), e5m2=0, size=1.0, length=1):
+def build_fp8_quantize(kind, name, rng, shape=(1,), e5m2=0, size=1.0, length=1, codes=False):
     """Rounded by ml_dtypes. A delayed scale may be too large for x, which is then saturated."""
     x = normal(rng, *shape) * np.float32(size)
     made, most = (ml_dtypes.float8_e5m2, 57344.0) if e5m2 else (ml_dtypes.float8_e4m3fn, 448.0)
-    largest, inputs, outputs = np.abs(x).max(), {"x": x}, [Operand("q", shape), Operand("inverse", [1])]
+    largest, inputs, outputs = np.abs(x).max(), {"x": x}, [Operand("q", shape, dtype="uint8_t" if codes else "float"), Operand("inverse", [1])]
     factor, truth = np.float32(most / max(np.float64(largest), 1e-12)), {}
     if kind == "fp8_quantize_delayed":
         factor = np.float32(rng.choice([1.0, 2 * factor]))
@@ -317,7 +317,8 @@ def build_fp8_quantize(kind, name, rng, shape=(1,), e5m2=0, size=1.0, length=1):
         inputs |= {"scale": np.float32([factor]), "history": history}
         outputs += [Operand("next_history", [length])]
         truth["next_history"] = np.append([max(history[0], largest)], history[1:])
-    truth["q"] = np.clip(x * factor, -most, most).astype(made).astype(np.float64)
+    rounded = np.clip(x * factor, -most, most).astype(made)
+    truth["q"] = rounded.view(np.uint8) if codes else rounded.astype(np.float64)
     truth["inverse"] = [np.float32(1) / factor]
     operands = [Operand(key, value.shape) for key, value in inputs.items()]
     return Case(Kernel(kind, outputs, operands, name, e5m2=e5m2), inputs, truth)

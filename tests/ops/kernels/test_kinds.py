@@ -22,11 +22,11 @@ ELSEWHERE = {
                      "ring_biased_attention_backward"), "parallel/test_sequences.py"),
     **dict.fromkeys(("exchange_starts", "dispatch_rows", "collect_rows"), "parallel/test_experts.py"),
     # What a GPU's libraries and kernels do in one: matmuls with what follows them, sums before norms and after their gradients,
-    # logits that stay for the backward.
+    # logits that stay for the backward; products of codes of 8 bits.
     **dict.fromkeys(("matmul_bias", "matmul_gelu", "matmul_bias_gelu", "matmul_relu", "matmul_bias_relu", "matmul_dgelu", "matmul_drelu",
                      "matmul_dgelu_sum", "matmul_drelu_sum", "matmul_sum", "embedding_plus", "add_layer_norm", "layer_norm_plus_backward",
                      "layer_norm_plus_bits16_backward", "add_rms_norm", "rms_norm_plus_backward", "rms_norm_plus_bits16_backward",
-                     "saved_cross_entropy", "saved_cross_entropy_backward"), "cuda/test_training.py"),
+                     "saved_cross_entropy", "saved_cross_entropy_backward", "fp8_multiply", "fp8_transpose"), "cuda/test_training.py"),
 }
 
 
