@@ -100,7 +100,9 @@ static bool place(const struct node *node, int seed, int64_t ranks, struct place
 bool op_place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
   const struct op_kind *kind = node->kind;
   const bool balanced = placements[seed].balanced;
-  if (op_assigns(kind) || !place(node, seed, ranks, placements)) return false;
+  /* What a kind assigns to is of the whole of its inputs, unless it says how ranks have parts of these. */
+  if (op_assigns(kind) && kind->ranks.place == NULL) return false;
+  if (!place(node, seed, ranks, placements)) return false;
   for (int i = 0; i <= node->n_inputs; i++)
     placements[i].balanced = balanced && (placements[i].form == PLACED_SPLIT || placements[i].form == PLACED_SORTED);
   for (int i = 0; i <= node->n_inputs; i++)

@@ -253,6 +253,9 @@ struct op_ranks {
   bool (*place_sorted)(const struct node *node, int seed, struct placement *placements);
   /* Why `place` refuses this node, of which ranks have positions of each sequence; NULL: as most do. */
   const char *(*needs)(const struct node *node);
+  /* Outputs after output 0 are the same on all ranks where these have parts of output 0; false: of parts they would be
+   * parts. */
+  bool others_whole;
   /* 1 + the dimension of output 0 along which ranks can divide the operation where it mixes the positions of a sequence
    * that they have parts of (`place` has its rule); 0: there is none. Where `place` has a rule for parts of positions,
    * too, by which other operands are whole, ranks may gather these. */

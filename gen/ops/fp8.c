@@ -49,6 +49,17 @@ static void pass_gradient(struct builder *builder, const struct node *node, stru
   if (builder_wants_gradient(builder, node->inputs[X])) dx[X] = dy[Q];
 }
 
+/* Each element alone; all ranks have the scale and the history of the whole tensor. */
+static int along(const struct node *node, int axis, int input) {
+  (void)node;
+  return input == X ? axis : AXIS_WHOLE;
+}
+
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  (void)ranks;
+  return (seed == X || seed == node->n_inputs) && op_place_along(node, seed, placements);
+}
+
 /* In evaluation what was scaled by the history stays as it is. */
 static struct value *as_it_is(struct builder *builder, const struct node *node) {
   return builder_cast(builder, node->inputs[X], stored(node));
@@ -131,6 +142,9 @@ const struct op_kind op_fp8_quantize_delayed = {
     .output_names = {"q", "inverse", "next_history"},
     .infer = infer_delayed,
     .gradient = pass_gradient,
+    .sequence.along = along,
+    .ranks.place = place,
+    .ranks.others_whole = true,
     .memory.assigns = {0, 0, 1 + HISTORY},
     .evaluation.substitute = as_it_is,
     .cost.flops_each = 4,
@@ -205,6 +219,26 @@ double op_fp8_flops(const struct node *node) {
   return 2 * (double)shape_count(node->outputs[0]->shape) * (double)node->inputs[B]->shape.dim[0];
 }
 
+/* The parts that ranks try are of the depth, as of a matmul by a parameter. */
+static bool tried(const struct node *node, int *input, int *dim) {
+  *input = A;
+  *dim = node->inputs[A]->shape.rank - 1;
+  return true;
+}
+
+/* What a was before rounding is divided as it is. */
+static int along_product(const struct node *node, int axis, int input) {
+  return op_along_product(node, axis, input == WIDE_A ? A : input);
+}
+
+static bool place_product(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const int as = seed == WIDE_A && node->n_inputs > WIDE_A ? A : seed;
+  if (as != seed) placements[as] = placements[seed];
+  if (!op_place_product(node, as, ranks, placements)) return false;
+  if (node->n_inputs > WIDE_A) placements[WIDE_A] = placements[A];
+  return true;
+}
+
 /* With factors as they are. */
 static struct value *plain_product(struct builder *builder, const struct node *node) {
   return op_matmul(builder, node->inputs[A], node->inputs[B]);
@@ -229,6 +263,9 @@ const struct op_kind op_fp8_matmul_delayed = {
     .output_names = {"y"},
     .infer = infer_matmul,
     .gradient = gradient,
+    .sequence.along = along_product,
+    .ranks.place = place_product,
+    .ranks.tried = tried,
     .evaluation.substitute = plain_product,
     .cost.flops = op_fp8_flops,
     .cost.matmul_flops = op_fp8_flops,

@@ -75,7 +75,8 @@ static double flops(const struct node *node) {
 }
 
 /* Rows of y are those of a, columns those of b; the dimensions before are broadcast. */
-static int along(const struct node *node, int axis, int input) {
+int op_along_product(const struct node *node, int axis, int input) {
+  if (input > 1) return AXIS_WHOLE;
   struct shape y = node->outputs[0]->shape, own = node->inputs[input]->shape;
   int mine = axis - (y.rank - own.rank), other = input == 0 ? y.rank - 1 : y.rank - 2;
   if (axis == other || mine < 0) return AXIS_WHOLE;
@@ -84,22 +85,25 @@ static int along(const struct node *node, int axis, int input) {
 
 /* Parts of rows, of columns and of leading positions give parts of y. Parts of the depth, which both factors have, give
  * partial sums (Shoeybi et al., "Megatron-LM", arXiv:1909.08053, section 3). */
-static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+bool op_place_product(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
   const struct placement split = placements[seed], whole = {.form = PLACED_WHOLE};
+  const int y = node->n_inputs;
+  for (int i = 2; i < y; i++) placements[i] = whole;
+  if (seed != y && seed > 1) return false;
   int a = node->inputs[0]->shape.rank, b = node->inputs[1]->shape.rank, own = seed == 1 ? b : a;
   int from_end = own - split.dim; /* 1: the last dimension */
   bool even = placement_fits(split, op_operand(node, seed)->shape, ranks);
   if ((seed == 0 && from_end == 1) || (seed == 1 && from_end == 2)) {
     placements[0] = placement_split(a - 1, split.blocks);
     placements[1] = placement_split(b - 2, split.blocks);
-    placements[2] = (struct placement){.form = PLACED_PARTIAL};
+    placements[y] = (struct placement){.form = PLACED_PARTIAL};
     return even;
   }
   bool columns = from_end == 1;
   bool in_b = columns || (from_end > 2 && b > 2);
   placements[0] = columns ? whole : placement_split(a - from_end, split.blocks);
   placements[1] = in_b ? placement_split(b - from_end, split.blocks) : whole;
-  placements[2] = placement_split(a - from_end, split.blocks);
+  placements[y] = placement_split(a - from_end, split.blocks);
   return columns || even;
 }
 
@@ -176,8 +180,8 @@ static const struct op_kind kind = {
     .input_names = {"a", "b"},
     .output_names = {"y"},
     .infer = infer,
-    .sequence.along = along,
-    .ranks.place = place,
+    .sequence.along = op_along_product,
+    .ranks.place = op_place_product,
     .ranks.divided_dim = 1 + 1, /* heads, before rows and columns */
     .ranks.pads = true,         /* columns */
     .ranks.tried = tried,

@@ -97,8 +97,14 @@ uint32_t op_random_word(uint64_t i, uint32_t site);
  * serve all rows. */
 int op_along_rows(const struct node *node, int axis, int input);
 
+/* Of a product of inputs 0 and 1 over their last two dimensions, of which all others are whole. */
+int op_along_product(const struct node *node, int axis, int input);
+
 /* Of a kind that computes each line along the attribute `axis` alone; the output has that axis, or lacks it. */
 int op_along_others(const struct node *node, int axis, int input);
+
+/* op_ranks.place of such a product. */
+bool op_place_product(const struct node *node, int seed, int64_t ranks, struct placement *placements);
 
 /* ---- Positions that follow on earlier ones (op_sequence.incremental) ---- */
 

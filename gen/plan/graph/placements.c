@@ -112,7 +112,7 @@ static bool spread_node(struct placements *placements, const struct node *node, 
   if (seed_of(placements, node) < 0) return true;
   struct placement *operands = arena_alloc(placements->program->arena, ((size_t)node->n_inputs + 1) * sizeof *operands);
   if (!node_placements(placements, node, operands) || operands[node->n_inputs].form == PLACED_MEAN) return false;
-  for (int i = 1; i < node->n_outputs; i++)
+  for (int i = 1; i < node->n_outputs && !node->kind->ranks.others_whole; i++)
     if (value_is_used(node->region, node->outputs[i], NULL)) return false;
   for (int i = 0; i <= node->n_inputs; i++) {
     const struct value *value = op_operand(node, i);

@@ -96,7 +96,7 @@ static bool check_node(const struct positions *positions, const struct node *nod
     if (!converts(positions, sharding_at_hand(positions, node->inputs[i]), placed->operands[i],
                   node->kind->ranks.divided_dim > 0))
       return refuse_node(positions, node);
-  for (int i = 1; i < node->n_outputs && has_sharded_operand(node, placed); i++)
+  for (int i = 1; i < node->n_outputs && !node->kind->ranks.others_whole && has_sharded_operand(node, placed); i++)
     if (value_is_used(node->region, node->outputs[i], NULL)) return refuse_node(positions, node);
   return placed->back.positions.form != PLACED_MEAN || check_mean(positions, node);
 }

@@ -153,9 +153,9 @@ void add_sum(struct program *program, enum axis axis, const char *what, int64_t 
 /* The largest sizes of tensors in 8 bits, of each micro-batch, all in one collective. */
 static void add_scales(struct program *program) {
   const int64_t count = fp8_scales(program);
-  for (int i = 0; i < program->mesh.batches.count && count > 0; i++) {
-    add_sum(program, program->mesh.batches.items[i], "the largest sizes of tensors in 8 bits", count,
-            (int64_t)sizeof(double));
+  const struct axes axes = fp8_axes(program);
+  for (int i = 0; i < axes.count && count > 0; i++) {
+    add_sum(program, axes.items[i], "the largest sizes of tensors in 8 bits", count, (int64_t)sizeof(double));
     program->ranks.collectives.items[program->ranks.collectives.count - 1].times = program->job->accumulation.num_steps;
   }
 }

@@ -118,7 +118,7 @@ static int64_t sample_bytes(const struct program *program) {
 
 /* Sizes of tensors in 8 bits that ranks compare. */
 static int64_t exchanged_scales(const struct program *program) {
-  return program->job->devices.ranks > 1 ? fp8_scales(program) : 0;
+  return fp8_axes(program).count > 0 ? fp8_scales(program) : 0;
 }
 
 /* Gradients on their way: to other ranks, and into an update within the backward. */
