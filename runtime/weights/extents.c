@@ -64,12 +64,18 @@ void rt_extents_free(struct extents *extents) {
 
 /* ---- Blocks ---- */
 
+/* Where a block that begins at a byte of a file ends at most: at a multiple of its size, so that the system can map it
+ * by large pages, and so far away that an element fits. */
+static size_t limit_after(size_t at) {
+  return ((at + EXTENT_PAGE) / EXTENT_BLOCK + 1) * EXTENT_BLOCK;
+}
+
 /* Goes on to the next extent if a block that ends at byte `end` of the file can have some of it too. */
 static bool can_continue(const struct extents *extents, const struct weights_file *weights, const struct block *block,
-                         struct extent_place place, size_t end) {
+                         struct extent_place place, size_t end, size_t limit) {
   const struct extent *next = &extents->items[place.extent];
   return place.extent < extents->count && next->file == block->file && next->at - end <= GAP &&
-         next->at + element_of(weights, next) <= block->first + EXTENT_BLOCK;
+         next->at + element_of(weights, next) <= limit;
 }
 
 /* The end of a block's part of an extent, of whole elements. */
@@ -83,16 +89,17 @@ bool rt_block_next(const struct extents *extents, const struct weights_file *wei
                    struct extent_place *place, struct block *block) {
   if (place->extent >= extents->count) return false;
   const struct extent *extent = &extents->items[place->extent];
+  const size_t limit = limit_after(extent->at + place->done);
   size_t end;
   *block = (struct block){
       .file = extent->file, .first = (extent->at + place->done) / EXTENT_PAGE * EXTENT_PAGE, .from = *place};
   do {
     extent = &extents->items[place->extent];
-    end = end_of(weights, extent, block->first + EXTENT_BLOCK);
+    end = end_of(weights, extent, limit);
     place->done = end - extent->at;
     if (place->done < extent->bytes) break;
     *place = (struct extent_place){place->extent + 1, 0};
-  } while (can_continue(extents, weights, block, *place, end));
+  } while (can_continue(extents, weights, block, *place, end, limit));
   block->to = *place;
   block->bytes = (end - block->first + EXTENT_PAGE - 1) / EXTENT_PAGE * EXTENT_PAGE;
   if (block->first + block->bytes > files[block->file].size) block->bytes = files[block->file].size - block->first;

@@ -4,8 +4,8 @@
 
 #include "runtime/weights/weights.h"
 
-/* Bytes of a block at most, a multiple of PAGE, where it begins. */
-enum { EXTENT_PAGE = 4096, EXTENT_BLOCK = 1 << 22 };
+/* A block begins at a multiple of PAGE and ends near one of BLOCK; bytes of one at most. */
+enum { EXTENT_PAGE = 4096, EXTENT_BLOCK = 1 << 22, EXTENT_MOST = EXTENT_BLOCK + 2 * EXTENT_PAGE };
 
 /* A parameter's bytes in one of the files. */
 struct extent {

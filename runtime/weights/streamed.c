@@ -21,8 +21,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Reads that are begun; blocks that are read at a time; bytes of the thread's stack. */
-enum { MOST = 8, BUFFERS = 4, STACK = 1 << 18 };
+/* Reads that are begun; blocks that are read at a time; pages that are looked up in the system's cache for a block;
+ * bytes of the thread's stack. */
+enum { MOST = 8, BUFFERS = 4, SAMPLES = 8, STACK = 1 << 18 };
 
 static const char cure[] = "start again, and leave the file as it is while the program runs";
 
@@ -114,12 +115,16 @@ static void read_others(const struct extents *extents, const struct request *req
 
 /* ---- Blocks ---- */
 
+/* By some of its pages: to ask for each would take as long as a part of the copy. What is missing then is read when it
+ * is copied. */
 static bool is_cached(const struct mapping *mapping) {
-  unsigned char pages[EXTENT_BLOCK / EXTENT_PAGE] = {0};
-  const size_t page = (size_t)sysconf(_SC_PAGESIZE), count = (mapping->size + page - 1) / page;
-  bool cached = count <= sizeof pages && mincore((void *)(uintptr_t)mapping->bytes, mapping->size, pages) == 0;
-  for (size_t i = 0; i < count && cached; i++) cached = pages[i] & 1;
-  return cached;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), last = (mapping->size - 1) / page;
+  unsigned char state;
+  for (size_t i = 0; i < SAMPLES; i++) {
+    void *at = (void *)((uintptr_t)mapping->bytes + last * i / (SAMPLES - 1) * page);
+    if (mincore(at, 1, &state) != 0 || !(state & 1)) return false;
+  }
+  return true;
 }
 
 /* Maps a block if the system has it in its cache. */
@@ -132,7 +137,7 @@ static bool map_cached(const struct block *block, struct mapping *mapping) {
 }
 
 static char *memory_of(const struct buffer *buffer) {
-  return reader.memory + (size_t)(buffer - reader.buffers) * EXTENT_BLOCK;
+  return reader.memory + (size_t)(buffer - reader.buffers) * EXTENT_MOST;
 }
 
 static void convert(const struct buffer *buffer, const uint8_t *bytes, const struct request *request) {
@@ -430,7 +435,7 @@ static bool begin(const struct accel_program *program, const struct weights_file
   reader.file = *file;
   reader.next.layer = -1;
   if (!list_files(problem) || !list_layers(problem)) return false;
-  reader.memory = aligned_alloc(EXTENT_PAGE, (size_t)BUFFERS * EXTENT_BLOCK);
+  reader.memory = aligned_alloc(EXTENT_PAGE, (size_t)BUFFERS * EXTENT_MOST);
   if (reader.memory == NULL) return rt_problem(problem, "no memory for what is read");
   reader.transfers = rt_transfers_open(TRANSFERS_AS_IS_BEST, problem);
   if (reader.transfers == NULL) return false;
