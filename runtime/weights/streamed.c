@@ -436,7 +436,10 @@ static bool begin(const struct accel_program *program, const struct weights_file
   reader.next.layer = -1;
   if (!list_files(problem) || !list_layers(problem)) return false;
   reader.memory = aligned_alloc(EXTENT_PAGE, (size_t)BUFFERS * EXTENT_MOST);
-  if (reader.memory == NULL) return rt_problem(problem, "no memory for what is read");
+  if (reader.memory == NULL) {
+    rt_problem(problem, "no memory for the %d MiB into which layers are read", BUFFERS * EXTENT_MOST >> 20);
+    return rt_help(problem, "free memory, raise the limit ('ulimit -d', 'ulimit -v'), or set a larger memory.reserve");
+  }
   reader.transfers = rt_transfers_open(TRANSFERS_AS_IS_BEST, problem);
   if (reader.transfers == NULL) return false;
   const int error = rt_thread_start(&reader.thread, STACK, serve_all, NULL);
