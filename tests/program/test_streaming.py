@@ -22,7 +22,7 @@ from rotation import is_in_turn
 from safetensors.torch import save_file
 
 DISK, FITS = '{"h.0": cpu, "h.*": disk, "*": cpu}', '{"*": cpu}'
-VOCABULARY, LENGTH, LAYERS, WIDTH = 61, 32, 24, 384
+VOCABULARY, LENGTH, LAYERS, WIDTH = 61, 32, 30, 384
 JOB = """model:
   source: {source}
   weights: model.safetensors
