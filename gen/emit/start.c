@@ -98,7 +98,16 @@ static int row_of_quantized(const struct program *program, const struct weight *
 }
 
 static const char *codes_enumerator(enum quant_type type) {
-  static const char *const names[] = {[QUANT_NF4] = "NF4", [QUANT_FP4] = "FP4", [QUANT_INT8] = "INT8"};
+  static const char *const names[] = {
+      [QUANT_NF4] = "NF4",
+      [QUANT_FP4] = "FP4",
+      [QUANT_INT8] = "INT8",
+      [QUANT_INT8_GROUPS] = "INT8_GROUPS",
+      [QUANT_INT4_GROUPS] = "INT4_GROUPS",
+      [QUANT_Q8_0] = "Q8_0",
+      [QUANT_Q4_0] = "Q4_0",
+      [QUANT_Q4_K] = "Q4_K",
+  };
   return names[type];
 }
 
@@ -120,6 +129,8 @@ struct jinja_value quantized_value(const struct program *program) {
     set_int(arena, value, "nested_offset", row_of_quantized(program, offset));
     set_bool(arena, value, "in_out", quantized->in_out);
     set_text(arena, value, "codes_as", codes_enumerator(program->job->model.quantize.type));
+    set_int(arena, value, "group",
+            program->job->model.quantize.group > 0 ? program->job->model.quantize.group : quantized->in);
     set_int(arena, value, "out", quantized->out);
     set_int(arena, value, "in", quantized->in);
     set_text(arena, value, "init", init_enumerator(quantized->init.kind));

@@ -3,8 +3,10 @@
  * has the type of x, to which the elements of W are rounded. The matrix is frozen: dx is the product of dy with the
  * same codes, the other way round.
  *
- * quantized_matmul is of 4 bits, int8_matmul of 8. Where a model is evaluated, the latter is llm_int8_matmul with the
- * attribute `threshold`: bitsandbytes' Linear8bitLt makes the same difference on processors. */
+ * int8_matmul is of LLM.int8()'s codes, quantized_matmul of all others (`form`), with `group` elements of a row that
+ * share a scale of codes by groups. GGUF's codes are without scales. Where a model is evaluated, the latter is
+ * llm_int8_matmul with the attribute `threshold`: bitsandbytes' Linear8bitLt makes the same difference on processors.
+ */
 #include <math.h>
 
 #include "gen/ops/support/quantized.h"
@@ -12,21 +14,24 @@
 
 enum { X, CODES, ABSMAX, NESTED_ABSMAX, NESTED_OFFSET };
 
-static enum quantized_codes codes_of(const struct node *node) {
-  if (node->kind == &op_int8_matmul) return CODES_INT8;
-  return node_int(node, "fp4") != 0 ? CODES_FP4 : CODES_NF4;
+static struct quantized_form form_of(const struct node *node) {
+  if (node->kind == &op_int8_matmul) return (struct quantized_form){.codes = CODES_INT8};
+  return (struct quantized_form){(enum quantized_codes)node_int(node, "form"), node_int(node, "group")};
 }
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   const int64_t out = node_int(node, "out"), in = node_int(node, "in");
-  const enum quantized_codes codes = codes_of(node);
+  const struct quantized_form form = form_of(node);
+  const enum quantized_codes codes = form.codes;
   const bool straight = node_int(node, "straight") != 0, nested = node->n_inputs > NESTED_ABSMAX;
   if (!op_check_float(arena, node, X, error) || !op_check_rank(arena, node, X, 2, error) ||
       !op_check_dtype(arena, node, CODES, quantized_dtype(codes), error) ||
-      !op_check_dtype(arena, node, ABSMAX, nested ? DTYPE_UINT8 : DTYPE_FLOAT32, error) ||
-      !op_check_shape(arena, node, CODES, quantized_codes(codes, out, in), "the codes", error) ||
-      !op_check_shape(arena, node, ABSMAX, quantized_scales(codes, out, in), "the scales of the codes", error))
+      !op_check_shape(arena, node, CODES, quantized_codes(form, out, in), "the codes", error))
+    return 0;
+  if (quantized_has_scales(codes) &&
+      (!op_check_dtype(arena, node, ABSMAX, nested ? DTYPE_UINT8 : DTYPE_FLOAT32, error) ||
+       !op_check_shape(arena, node, ABSMAX, quantized_scales(form, out, in), "the scales of the codes", error)))
     return 0;
   if (nested && (!op_check_shape(arena, node, NESTED_ABSMAX, quantized_nested(out, in), "of the scales", error) ||
                  !op_check_shape(arena, node, NESTED_OFFSET, shape_of(1, INT64_C(1)), "of the scales", error)))
@@ -38,25 +43,30 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return op_result(shapes, dtypes, op_with_extent(x, x.rank - 1, straight ? in : out), node->inputs[X]->dtype);
 }
 
-/* The attribute that one of the kinds has and the other has not. */
-static struct attribute own_attribute(const struct node *node) {
-  return codes_of(node) == CODES_INT8 ? attribute_real("threshold", node_real(node, "threshold"))
-                                      : attribute_int("fp4", node_int(node, "fp4"));
+/* The attributes that one of the kinds has and the other has not; returns how many. */
+static int own_attributes(const struct node *node, struct attribute *to) {
+  const struct quantized_form form = form_of(node);
+  to[0] = form.codes == CODES_INT8 ? attribute_real("threshold", node_real(node, "threshold"))
+                                   : attribute_int("form", form.codes);
+  to[1] = attribute_int("group", form.group);
+  return form.codes == CODES_INT8 ? 1 : 2;
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   if (!builder_wants_gradient(builder, node->inputs[X])) return;
-  struct attribute attributes[] = {attribute_int("out", node_int(node, "out")),
-                                   attribute_int("in", node_int(node, "in")),
-                                   attribute_int("straight", !node_int(node, "straight")), own_attribute(node)};
+  struct attribute attributes[5] = {attribute_int("out", node_int(node, "out")),
+                                    attribute_int("in", node_int(node, "in")),
+                                    attribute_int("straight", !node_int(node, "straight"))};
+  const int count = 3 + own_attributes(node, attributes + 3);
   struct value *inputs[5] = {dy[0]};
   for (int i = CODES; i < node->n_inputs; i++) inputs[i] = node->inputs[i];
-  dx[X] = builder_op(builder, node->kind->name, inputs, node->n_inputs, attributes, 4);
+  dx[X] = builder_op(builder, node->kind->name, inputs, node->n_inputs, attributes, count);
 }
 
 static struct value *evaluated(struct builder *builder, const struct node *node) {
-  const struct attribute attributes[] = {attribute_int("out", node_int(node, "out")),
-                                         attribute_int("in", node_int(node, "in")), own_attribute(node)};
+  struct attribute attributes[4] = {attribute_int("out", node_int(node, "out")),
+                                    attribute_int("in", node_int(node, "in"))};
+  own_attributes(node, attributes + 2);
   return builder_op(builder, "llm_int8_matmul", node->inputs, 3, attributes, 3);
 }
 
@@ -97,11 +107,58 @@ static double dynamic_level(int code) {
   return code < 127 ? -level : level;
 }
 
+/* ---- Codes of even steps (runtime/base/linear_codes.h) ---- */
+
+static double half_at(const double *bytes) {
+  const int bits = (int)bytes[0] | (int)bytes[1] << 8, exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const double size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
+                      : exponent == 0 ? ldexp(fraction, -24)
+                                      : ldexp(fraction + 1024, exponent - 25);
+  return bits >> 15 != 0 ? -size : size;
+}
+
+/* Element i of the 32 whose codes of 4 bits these are, the first 16 in lower halves. */
+static int half_code(const double *bytes, int64_t i) {
+  return i < 16 ? (int)bytes[i] & 15 : (int)bytes[i - 16] >> 4;
+}
+
+/* Element i of the 256 of a block. */
+static double q4_k_element(const double *block, int64_t i) {
+  const int part = (int)(i / 32), at = part % 4;
+  const int first = (int)block[4 + at], second = (int)block[8 + at], third = (int)block[12 + at];
+  const int a = part < 4 ? first & 63 : (third & 15) | (first >> 6) << 4;
+  const int b = part < 4 ? second & 63 : third >> 4 | (second >> 6) << 4;
+  const int code = (int)block[16 + part / 2 * 32 + i % 32] >> part % 2 * 4 & 15;
+  return half_at(block) * a * code - half_at(block + 2) * b;
+}
+
+static double linear_element(const struct node *node, const double *const *inputs, int64_t i) {
+  const struct quantized_form form = form_of(node);
+  const double *codes = inputs[CODES], *block;
+  switch (form.codes) {
+  case CODES_INT8_GROUPS:
+    return codes[i] * inputs[ABSMAX][i / form.group];
+  case CODES_INT4_GROUPS:
+    block = inputs[ABSMAX] + i / form.group * 2;
+    return block[0] * (half_code(codes + i / 32 * 16, i % 32) - 8) + block[1];
+  case CODES_Q8_0:
+    block = codes + i / 32 * 34;
+    return half_at(block) * (int8_t)block[2 + i % 32];
+  case CODES_Q4_0:
+    block = codes + i / 32 * 18;
+    return half_at(block) * (half_code(block + 2, i % 32) - 8);
+  default:
+    return q4_k_element(codes + i / 256 * 144, i % 256);
+  }
+}
+
 static double element(const struct node *node, const double *const *inputs, int64_t i) {
-  if (codes_of(node) == CODES_INT8) return inputs[CODES][i] * inputs[ABSMAX][i / node_int(node, "in")] / 127;
-  const int byte = (int)inputs[CODES][i / 2], code = i % 2 == 0 ? byte >> 4 : byte & 15;
+  const enum quantized_codes codes = form_of(node).codes;
+  if (codes == CODES_INT8) return inputs[CODES][i] * inputs[ABSMAX][i / node_int(node, "in")] / 127;
+  if (codes > CODES_INT8) return linear_element(node, inputs, i);
+  const int byte = (int)inputs[CODES][i / 2], which = i % 2 == 0 ? byte >> 4 : byte & 15;
   const int64_t block = i / QUANTIZED_BLOCK;
-  const double level = codes_of(node) == CODES_FP4 ? fp4_level(code) : (double)nf4[code];
+  const double level = codes == CODES_FP4 ? fp4_level(which) : (double)nf4[which];
   if (node->n_inputs <= NESTED_ABSMAX) return level * inputs[ABSMAX][block];
   const double scale = dynamic_level((int)inputs[ABSMAX][block]) * inputs[NESTED_ABSMAX][block / QUANTIZED_NESTED];
   return level * (scale + inputs[NESTED_OFFSET][0]);

@@ -80,7 +80,7 @@ static bool pass_cast(struct context *context) {
   struct cast_rules rules = {.bits16 = job->precision.autocast ? precision_dtype(job->precision.mixed) : DTYPE_FLOAT32,
                              .storage = precision_dtype(job->precision.param),
                              .codes = precision_dtype(job->model.quantize.compute),
-                             .codes_as_x = job->model.quantize.load_in_8bit};
+                             .codes_as_x = job->model.quantize.load_in_8bit || job->model.quantize.quant_type != NULL};
   const bool **in_fp32;
   rules.cuda = context->program->target->kernels.cuda_autocast;
   if (!parameters_in_fp32(context->program, context->diags, &in_fp32)) return false;

@@ -8,6 +8,11 @@ const char *quantized_name(const struct job *job, enum quantized_part part) {
       [QUANT_NF4] = {"weight_nf4_absmax", "weight_nf4_nested_absmax", "weight_nf4_nested_offset"},
       [QUANT_FP4] = {"weight_fp4_absmax", "weight_fp4_nested_absmax", "weight_fp4_nested_offset"},
       [QUANT_INT8] = {"SCB", NULL, NULL},
+      [QUANT_INT8_GROUPS] = {"weight_int8_scale", NULL, NULL},
+      [QUANT_INT4_GROUPS] = {"weight_int4_scale_and_zero", NULL, NULL},
+      [QUANT_Q8_0] = {NULL, NULL, NULL},
+      [QUANT_Q4_0] = {NULL, NULL, NULL},
+      [QUANT_Q4_K] = {NULL, NULL, NULL},
   };
   return names[job->model.quantize.type][part];
 }

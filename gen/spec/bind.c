@@ -71,6 +71,18 @@ static void bind_weights_map(struct arena *arena, struct job *job) {
   }
 }
 
+static void bind_quant_type(struct job *job) {
+  static const char *const words[] = {"int8_weight_only", "int4_weight_only", "q8_0", "q4_0", "q4_k"};
+  const char *word = job->model.quantize.quant_type;
+  const int64_t of_int4 = 128; /* torchao's default */
+  job->model.quantize.on = job->model.quantize.load_in_4bit || job->model.quantize.load_in_8bit || word != NULL;
+  if (job->model.quantize.load_in_8bit) job->model.quantize.type = QUANT_INT8;
+  for (int i = 0; word != NULL && i < (int)(sizeof words / sizeof *words); i++)
+    if (strcmp(word, words[i]) == 0) job->model.quantize.type = (enum quant_type)(QUANT_INT8_GROUPS + i);
+  if (job->model.quantize.type == QUANT_INT4_GROUPS && job->model.quantize.group == 0)
+    job->model.quantize.group = of_int4;
+}
+
 static void bind_model(struct arena *arena, struct job *job, struct diagnostics *diags) {
   const struct spec_node *config = spec_find(job->tree, "model.config");
   job->model.source = relative_to(arena, job->file, spec_string(job, "model.source"));
@@ -82,8 +94,7 @@ static void bind_model(struct arena *arena, struct job *job, struct diagnostics 
   job->model.lora.modules_to_save =
       names_of(arena, job, "model.lora.modules_to_save", &job->model.lora.n_modules_to_save);
   job->model.quantize.keep = names_of(arena, job, "model.quantize.keep_in_fp32_modules", &job->model.quantize.n_keep);
-  job->model.quantize.on = job->model.quantize.load_in_4bit || job->model.quantize.load_in_8bit;
-  if (job->model.quantize.load_in_8bit) job->model.quantize.type = QUANT_INT8;
+  bind_quant_type(job);
   if (spec_find(job->tree, "model.quantize.skip_modules") != NULL)
     job->model.quantize.skip = names_of(arena, job, "model.quantize.skip_modules", &job->model.quantize.n_skip);
   job->model.n_config = config->count;

@@ -4,7 +4,17 @@
 
 enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV, DATA_TOKENS, DATA_NPY, DATA_NPY_TOKENS, DATA_NPZ };
 enum data_packing { PACKING_NONE, PACKING_DOCUMENTS, PACKING_PAD };
-enum quant_type { QUANT_NF4, QUANT_FP4, QUANT_INT8 }; /* the last one: load_in_8bit */
+/* INT8: load_in_8bit. The others are words of quant_type, from INT8_GROUPS on in its order. */
+enum quant_type {
+  QUANT_NF4,
+  QUANT_FP4,
+  QUANT_INT8,
+  QUANT_INT8_GROUPS,
+  QUANT_INT4_GROUPS,
+  QUANT_Q8_0,
+  QUANT_Q4_0,
+  QUANT_Q4_K
+};
 enum optimizer_name {
   OPTIMIZER_SGD,
   OPTIMIZER_ADAM,

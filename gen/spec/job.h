@@ -124,10 +124,12 @@ struct job {
       int n_targets, n_modules_to_save;
     } lora;
     struct {
-      bool on; /* weights have codes: load_in_4bit, or load_in_8bit */
+      bool on; /* weights have codes: load_in_4bit, load_in_8bit, or quant_type */
       bool load_in_4bit, load_in_8bit;
       double threshold; /* of load_in_8bit: from which size on an input is an outlier; 0: none is */
       enum quant_type type;
+      const char *quant_type;       /* NULL: type is one of bitsandbytes */
+      int64_t group;                /* elements that share a scale, of types by groups; 0: those of a row */
       enum mixed_precision compute; /* the type of products with codes; PRECISION_NO: float32 */
       bool double_quant;            /* scales are codes of 8 bits */
       struct named *skip, *keep;    /* skip_modules, NULL: none are given; keep_in_fp32_modules */

@@ -68,6 +68,7 @@ static const struct key reals[] = {
 
 /* Of 64 bits. A word instead of the number, such as "all", is 0. */
 static const struct key wholes[] = {
+    {"model.quantize.group_size", offsetof(struct job, model.quantize.group)},
     WHOLE(precision.grad_scaler.growth_interval),
     WHOLE(precision.grad_scaler.hysteresis),
     WHOLE(accumulation.train_batch_size),
@@ -141,6 +142,7 @@ static const struct key flags[] = {
 static const struct key strings[] = {
     STRING(model.weights),
     STRING(model.weights_prefix),
+    {"model.quantize.quant_type", offsetof(struct job, model.quantize.quant_type)},
     STRING(checkpoint.project_dir),
     STRING(checkpoint.resume),
     STRING(checkpoint.folder_of),

@@ -51,15 +51,21 @@ static void check_folder(const struct spec_node *job, const char *key, const str
   if (folder == NULL || folder->kind == SPEC_NULL || (merge != NULL && spec_is(merge, "true"))) return;
   diag_error(diags, folder->where,
              "'checkpoint.folder_of' does not go with model.quantize: transformers would not read the codes");
-  diag_note(diags, cause->where, "'%s' is true here", key);
+  diag_note(diags, cause->where, "'%s' is %s here", key, cause->kind == SPEC_STRING ? cause->text : "true");
   diag_help(diags, "use adapters with model.lora.merge: true, which leaves weights in floats, or leave it out");
 }
 
+/* Whether a key chooses codes. */
+static bool is_set(const struct spec_node *node) {
+  return node != NULL && (node->kind == SPEC_STRING || node->integer != 0);
+}
+
 void quantize_check(const struct spec_node *job, struct diagnostics *diags) {
-  static const char *const keys[] = {"model.quantize.load_in_4bit", "model.quantize.load_in_8bit"};
+  static const char *const keys[] = {"model.quantize.load_in_4bit", "model.quantize.load_in_8bit",
+                                     "model.quantize.quant_type"};
   const struct spec_node *cause = NULL;
   int i = 0;
-  while (i < (int)COUNT(keys) && ((cause = spec_find(job, keys[i])) == NULL || cause->integer == 0)) i++;
+  while (i < (int)COUNT(keys) && !is_set(cause = spec_find(job, keys[i]))) i++;
   if (i == (int)COUNT(keys)) return;
   check_types(job, diags);
   check_kept(job, diags);

@@ -17,6 +17,15 @@ enum accel_dtype {
 };
 
 /* What the codes of a quantized weight stand for: levels of 4 bits, or themselves (accel/quantized_gemm.h). */
-enum accel_codes { ACCEL_CODES_NF4, ACCEL_CODES_FP4, ACCEL_CODES_INT8 };
+enum accel_codes {
+  ACCEL_CODES_NF4,
+  ACCEL_CODES_FP4,
+  ACCEL_CODES_INT8,
+  ACCEL_CODES_INT8_GROUPS,
+  ACCEL_CODES_INT4_GROUPS,
+  ACCEL_CODES_Q8_0,
+  ACCEL_CODES_Q4_0,
+  ACCEL_CODES_Q4_K
+};
 
 #endif

@@ -190,6 +190,7 @@ struct accel_quantized {
   int codes, absmax, nested_absmax, nested_offset;
   enum accel_codes as;
   bool in_out;
+  int64_t group; /* of codes by groups: the elements of a row that share a scale */
   int64_t out, in;
   enum accel_init init; /* how the weight starts when no weights are given */
   double a, b;

@@ -4,6 +4,7 @@
 #include "runtime/base/levels.h"
 #include "runtime/base/wide.h"
 #include "runtime/onednn/gemm.h"
+#include "runtime/onednn/linear_row.h"
 #include "runtime/onednn/lines.h"
 #include "runtime/onednn/onednn.h"
 #include "runtime/onednn/quantized_row.h"
@@ -91,8 +92,18 @@ static void widen_int8(const struct matrix *m, float *to, int64_t first, int64_t
   for (int64_t i = 0; i < count; i++) to[i] = (float)codes[i] * scale;
 }
 
+static struct rt_linear linear_of(const struct matrix *m) {
+  const struct accel_quantized_gemm *gemm = m->gemm;
+  return (struct rt_linear){gemm->as, gemm->in, gemm->group, m->codes, m->scales.absmax};
+}
+
 /* Elements [first, first + count), which are of one row. */
 static void widen_run(const struct matrix *m, float *to, int64_t first, int64_t count) {
+  if (rt_is_linear(m->gemm->as)) {
+    const struct rt_linear linear = linear_of(m);
+    rt_linear_widen(&linear, first / linear.in, first % linear.in, count, to);
+    return;
+  }
   if (m->levels == NULL) {
     widen_int8(m, to, first, count);
     return;
@@ -189,6 +200,12 @@ void accel_multiply_quantized(const struct accel_quantized_gemm *gemm, void *y, 
   if (gemm->rows == 1 && !gemm->straight && matrix.levels != NULL && gemm->in % BLOCK == 0 &&
       gemm->in <= RT_MOST_IN_ROW) {
     rt_multiply_quantized_row(gemm, matrix.levels, y, x, codes, &matrix.scales);
+    return;
+  }
+  if (gemm->rows == 1 && !gemm->straight && gemm->type == ACCEL_F32 && rt_is_linear(gemm->as) &&
+      gemm->in <= RT_MOST_LINEAR) {
+    const struct rt_linear linear = linear_of(&matrix);
+    rt_multiply_linear_row(gemm, &linear, y, x);
     return;
   }
   if (gemm->type != ACCEL_F32) {

@@ -28,7 +28,7 @@ const char *rt_layout_state(const struct accel_program *program, const struct ac
 
 const char *rt_layout_name(const struct accel_program *program, int tensor, char *name, size_t size) {
   const struct accel_quantized *quantized = rt_quantized_of(program, tensor);
-  if (quantized == NULL || quantized->as == ACCEL_CODES_INT8 || tensor == quantized->codes) return NULL;
+  if (quantized == NULL || rt_levels_4(quantized->as) == NULL || tensor == quantized->codes) return NULL;
   const char *weight = program->tensors[quantized->codes].name;
   if (tensor == quantized->absmax) return written(name, size, weight, ".absmax");
   if (tensor == quantized->nested_absmax) return written(name, size, weight, ".nested_absmax");
@@ -183,7 +183,7 @@ bool rt_tensors_lay_out(const struct accel_program *program, const void *weights
                         struct problem *problem) {
   bool good = rename_scales(program, tensors);
   for (int i = 0; good && i < program->n_quantized; i++)
-    if (program->quantized[i].as != ACCEL_CODES_INT8 &&
+    if (rt_levels_4(program->quantized[i].as) != NULL &&
         has(tensors, program->tensors[program->quantized[i].codes].name))
       good = add_all(program, &program->quantized[i], weights, tensors);
   return good || rt_problem(problem, "no memory for the list of weights");

@@ -3,6 +3,7 @@
 #include "include/accel/quantized_gemm.h"
 #include "runtime/base/half.h"
 #include "runtime/base/levels.h"
+#include "runtime/base/linear_codes.h"
 #include "runtime/base/wide.h"
 #include "runtime/process/fail.h"
 
@@ -161,6 +162,17 @@ static void quantize_8(const float *x, int64_t rows, int64_t columns, int8_t *co
   for (int64_t r = 0; r < rows; r++) scales[r] = quantize_row(x + r * columns, columns, codes + r * columns);
 }
 
+/* ---- Even steps ---- */
+
+static void quantize_linear(const struct accel_quantized *quantized, const float *x, int64_t rows, uint8_t *codes,
+                            float *scales) {
+  const int64_t in = quantized->in, group = quantized->group, bytes = rt_linear_row_bytes(quantized->as, in);
+#pragma omp parallel for
+  for (int64_t r = 0; r < rows; r++)
+    rt_linear_quantize(quantized->as, in, group, x + r * in, codes + r * bytes,
+                       scales + r * rt_linear_row_scales(quantized->as, in, group));
+}
+
 /* ---- All ---- */
 
 static void *take(size_t count) {
@@ -185,7 +197,11 @@ struct stored {
 static void quantize_some(const struct accel_quantized *quantized, const struct scale_of_levels *levels,
                           const struct stored *stored, const float *values, int64_t row, int64_t rows) {
   const int64_t first = row * quantized->in;
-  if (quantized->as == ACCEL_CODES_INT8)
+  if (rt_is_linear(quantized->as))
+    quantize_linear(
+        quantized, values, rows, (uint8_t *)stored->codes + row * rt_linear_row_bytes(quantized->as, quantized->in),
+        (float *)stored->absmax + row * rt_linear_row_scales(quantized->as, quantized->in, quantized->group));
+  else if (quantized->as == ACCEL_CODES_INT8)
     quantize_8(values, rows, quantized->in, (int8_t *)stored->codes + first, (float *)stored->absmax + row);
   else
     quantize_4(levels, values, rows * quantized->in, (uint8_t *)stored->codes + first / 2,
@@ -202,8 +218,9 @@ static int64_t rows_at_once(const struct accel_quantized *quantized) {
 void rt_quantize(const struct accel_program *program, const struct accel_quantized *quantized,
                  const struct rt_rows *rows, void *weights) {
   const int64_t blocks = (quantized->out * quantized->in + BLOCK - 1) / BLOCK, most = rows_at_once(quantized);
-  const bool nested = quantized->nested_absmax >= 0, levelled = quantized->as != ACCEL_CODES_INT8;
-  struct stored stored = {at(program, quantized->codes, weights), at(program, quantized->absmax, weights), NULL};
+  const bool nested = quantized->nested_absmax >= 0, levelled = rt_levels_4(quantized->as) != NULL;
+  void *absmax = quantized->absmax >= 0 ? at(program, quantized->absmax, weights) : weights; /* or none is written */
+  struct stored stored = {at(program, quantized->codes, weights), absmax, NULL};
   struct scale_of_levels levels;
   float *values = take((size_t)(most * quantized->in));
   stored.scales = nested ? take((size_t)blocks) : stored.absmax;
@@ -247,8 +264,26 @@ static void widen_rows(const struct coded *coded, float *values) {
     }
 }
 
+static void widen_linear(const struct coded *coded, float *values) {
+  const struct accel_quantized *quantized = coded->quantized;
+  const int64_t out = quantized->out, in = quantized->in;
+  const float *scales = quantized->absmax >= 0 ? from(coded, quantized->absmax) : NULL;
+  const struct rt_linear linear = {quantized->as, in, quantized->group, from(coded, quantized->codes), scales};
+#pragma omp parallel for
+  for (int64_t o = 0; o < out; o++)
+    for (int64_t i = 0; i < in; i += RT_STEPS) {
+      float some[RT_STEPS];
+      rt_linear_widen(&linear, o, i, RT_STEPS, some);
+      for (int64_t k = 0; k < RT_STEPS; k++) values[quantized->in_out ? (i + k) * out + o : o * in + i + k] = some[k];
+    }
+}
+
 static bool make_floats(const struct tensor_view *tensor, void *out) {
   const struct coded *coded = tensor->source;
+  if (rt_is_linear(coded->quantized->as)) {
+    widen_linear(coded, out);
+    return true;
+  }
   if (coded->quantized->as == ACCEL_CODES_INT8) {
     widen_rows(coded, out);
     return true;

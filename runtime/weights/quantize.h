@@ -1,6 +1,6 @@
 /* Weights of codes of 4 and 8 bits (include/accel/quantized_gemm.h), and the floats that they stand for: made of
  * floats, to the bit as bitsandbytes' quantize_4bit and int8_vectorwise_quant make them without a GPU's or a
- * processor's own code (backends/default). */
+ * processor's own code (backends/default), or as runtime/base/linear_codes.h says. */
 #ifndef RUNTIME_WEIGHTS_QUANTIZE_H
 #define RUNTIME_WEIGHTS_QUANTIZE_H
 

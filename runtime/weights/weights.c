@@ -283,7 +283,8 @@ static bool check_states(const struct accel_program *program, const struct sourc
   static const char tail[] = ".absmax";
   for (int i = 0; i < program->n_quantized; i++) {
     const struct accel_quantized *quantized = &program->quantized[i];
-    const struct named_tensor *scales = matched[quantized->absmax], *codes = matched[quantized->codes];
+    const struct named_tensor *scales = quantized->absmax >= 0 ? matched[quantized->absmax] : NULL;
+    const struct named_tensor *codes = matched[quantized->codes];
     const size_t length = scales != NULL ? strlen(scales->name) : 0;
     char name[1024];
     float offset;

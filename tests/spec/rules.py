@@ -68,7 +68,7 @@ def in_backward_holds(job):
 
 
 def quantizes(model):
-    return any(model.get("quantize", {}).get(key, False) for key in ("load_in_4bit", "load_in_8bit"))
+    return any(model.get("quantize", {}).get(key, False) for key in ("load_in_4bit", "load_in_8bit", "quant_type"))
 
 
 def quantize_holds(job):

@@ -98,30 +98,51 @@ static bool points_to_bytes(const struct call *call, int which) {
   return (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) && type->element->size == 1;
 }
 
+/* Codes as accel/quantized_gemm.h has them: so many elements in so many bytes; bytes of a scale, 0: codes have them;
+ * how many elements share one, 0: those of a row. */
+struct code_bytes {
+  const char *name;
+  int64_t elements, bytes, scale, share;
+  bool by_groups; /* the product says how many share one */
+};
+
+static struct code_bytes code_bytes(const char *name) {
+  static const struct code_bytes all[] = {
+      {"ACCEL_CODES_INT8", 1, 1, 4, 0, false},       {"ACCEL_CODES_INT8_GROUPS", 1, 1, 4, 0, true},
+      {"ACCEL_CODES_INT4_GROUPS", 2, 1, 8, 0, true}, {"ACCEL_CODES_Q8_0", 32, 34, 0, 32, false},
+      {"ACCEL_CODES_Q4_0", 32, 18, 0, 32, false},    {"ACCEL_CODES_Q4_K", 256, 144, 0, 256, false},
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(name, all[i].name) == 0) return all[i];
+  return (struct code_bytes){name, 2, 1, 4, 64, false};
+}
+
 /* accel_multiply_quantized(gemm, y, x, codes, absmax, nested_absmax, nested_offset) of accel/quantized_gemm.h. */
 struct value external_multiply_quantized(const struct call *call) {
-  enum { Y = 1, X, CODES, ABSMAX, NESTED_ABSMAX, NESTED_OFFSET, BLOCK = 64, NESTED = 256 };
+  enum { Y = 1, X, CODES, ABSMAX, NESTED_ABSMAX, NESTED_OFFSET, NESTED = 256 };
   struct interp *interp = call->interp;
   const struct object *gemm = external_described(call);
   if (gemm == NULL || call->count != NESTED_OFFSET + 1) return value_number(ORIGIN_DATA);
   const int64_t rows = external_member(interp, gemm, "rows", 0), out = external_member(interp, gemm, "out", 0);
   const int64_t in = external_member(interp, gemm, "in", 0), count = bounded_multiply(out, in);
-  const bool int8 = strcmp(external_enumerator(interp, gemm, "as"), "ACCEL_CODES_INT8") == 0;
-  const int64_t blocks = int8 ? out : bounded_add(count, BLOCK - 1) / BLOCK;
+  const struct code_bytes as = code_bytes(external_enumerator(interp, gemm, "as"));
+  const int64_t group = as.by_groups ? external_member(interp, gemm, "group", 0) : as.share;
+  const int64_t blocks = group > 0 ? bounded_add(count, group - 1) / group : out;
   const bool straight = external_member(interp, gemm, "straight", 0) != 0;
-  const bool nested = points_to_bytes(call, ABSMAX);
+  const bool nested = as.scale > 0 && points_to_bytes(call, ABSMAX);
   const int64_t size = external_member(interp, gemm, "type", 0) == 0 ? 4 : 2;
   const int64_t bytes = bounded_multiply(bounded_multiply(rows, straight ? in : out), size);
   external_touch(call, X, bounded_multiply(bounded_multiply(rows, straight ? out : in), size), false);
-  external_touch(call, CODES, int8 ? count : bounded_add(count, 1) / 2, false);
-  external_touch(call, ABSMAX, bounded_multiply(blocks, nested ? 1 : 4), false);
+  external_touch(call, CODES, bounded_add(bounded_multiply(count, as.bytes), as.elements - 1) / as.elements, false);
+  if (as.scale > 0) external_touch(call, ABSMAX, bounded_multiply(blocks, nested ? 1 : as.scale), false);
   if (nested) {
     external_touch(call, NESTED_ABSMAX, bounded_multiply(bounded_add(blocks, NESTED - 1) / NESTED, 4), false);
     external_touch(call, NESTED_OFFSET, 4, false);
   }
   if (external_member(interp, gemm, "accumulate", 0) != 0) external_touch(call, Y, bytes, false);
   external_touch(call, Y, bytes, true);
-  for (int i = X; i <= (nested ? NESTED_OFFSET : ABSMAX); i++) external_require_noalias(call, Y, i);
+  for (int i = X; i <= (nested ? NESTED_OFFSET : as.scale > 0 ? ABSMAX : CODES); i++)
+    external_require_noalias(call, Y, i);
   return value_number(ORIGIN_DATA);
 }
 

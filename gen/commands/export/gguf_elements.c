@@ -4,6 +4,7 @@
 
 #include "gen/commands/export/gguf_tensors.h"
 #include "runtime/base/half.h"
+#include "runtime/base/linear_codes.h"
 
 /* ---- Reading ---- */
 
@@ -69,16 +70,6 @@ static bool encode_half(float value, uint8_t *bytes) {
   return (half & 0x7c00u) != 0x7c00u;
 }
 
-/* 32 numbers as a scale in float16 and 8 bits each, by the largest one (ggml's quantize_row_q8_0_ref). A scale without
- * a reciprocal in float32 is 0 in float16, so that its numbers are 0. */
-static bool encode_block(const float *values, uint8_t *bytes) {
-  float largest = 0;
-  for (int i = 0; i < BLOCK; i++) largest = fmaxf(largest, fabsf(values[i]));
-  const float scale = largest / 127, inverse = isfinite(1 / scale) ? 1 / scale : 0;
-  for (int i = 0; i < BLOCK; i++) bytes[2 + i] = (uint8_t)(int8_t)roundf(values[i] * inverse);
-  return encode_half(scale, bytes);
-}
-
 enum gguf_fit gguf_encode_row(const struct gguf_tensor *tensor, const float *values, uint8_t *bytes) {
   bool fits = true;
   if (tensor->type == GGUF_F32) {
@@ -91,6 +82,6 @@ enum gguf_fit gguf_encode_row(const struct gguf_tensor *tensor, const float *val
     for (int64_t i = 0; i < tensor->width; i++) fits &= encode_half(values[i], bytes + 2 * i);
   else
     for (int64_t i = 0; i < tensor->width / BLOCK; i++)
-      fits &= encode_block(values + i * BLOCK, bytes + i * BLOCK_BYTES);
+      fits &= rt_q8_0_encode(values + i * BLOCK, bytes + i * BLOCK_BYTES);
   return fits ? GGUF_FITS : GGUF_TOO_LARGE;
 }

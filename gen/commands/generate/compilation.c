@@ -313,10 +313,12 @@ static void make_config(const struct compilation *compilation, const char **text
   *text = model_published_of_config(compilation->arena, compilation->model, &request, positions, reason);
   const bool adapts = job->model.lora.rank > 0 && !job->model.lora.merge,
              codes = job->model.quantize.on && !(job->model.lora.rank > 0 && job->model.lora.merge);
-  if (*text != NULL && codes) *text = quantized_config(compilation->program, *text);
-  if (*text == NULL || !adapts) return;
+  const bool own = codes && job->model.quantize.quant_type != NULL;
+  if (*text != NULL && codes && !own) *text = quantized_config(compilation->program, *text);
+  if (*text == NULL || (!adapts && !own)) return;
   *text = NULL;
-  *reason = "model.lora.merge is false, and transformers would open the weights without the adapters";
+  *reason = own ? "transformers has no class for weights in codes of model.quantize.quant_type"
+                : "model.lora.merge is false, and transformers would open the weights without the adapters";
 }
 
 /* What emission reads of a compilation, whose templates are opened. */

@@ -32,7 +32,8 @@ static void put(struct fit_row *row, const char *key, const char *value) {
 static bool put_model(const struct fitter *fitter, struct fit_row *row, bool adapts, bool quantizes) {
   const struct job *job = fitter->job;
   struct arena *arena = fitter->options->arena;
-  const bool adapted = job->model.lora.rank > 0, quantized = job->model.quantize.load_in_4bit;
+  const bool adapted = job->model.lora.rank > 0,
+             quantized = job->model.quantize.load_in_4bit || job->model.quantize.quant_type != NULL;
   if (adapted && !adapts) put(row, "model.lora", "null");
   if (quantized && !quantizes) put(row, "model.quantize", "null");
   if (quantizes && !quantized) put(row, "model.quantize", "{load_in_4bit: true, bnb_4bit_quant_type: nf4}");

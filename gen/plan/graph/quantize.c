@@ -160,6 +160,44 @@ static bool check_frozen(const struct quantizing *quantizing, const char *name) 
   return false;
 }
 
+static struct quantized_form form_for(const struct job *job, int64_t in) {
+  static const enum quantized_codes codes[] = {
+      [QUANT_NF4] = CODES_NF4,
+      [QUANT_FP4] = CODES_FP4,
+      [QUANT_INT8] = CODES_INT8,
+      [QUANT_INT8_GROUPS] = CODES_INT8_GROUPS,
+      [QUANT_INT4_GROUPS] = CODES_INT4_GROUPS,
+      [QUANT_Q8_0] = CODES_Q8_0,
+      [QUANT_Q4_0] = CODES_Q4_0,
+      [QUANT_Q4_K] = CODES_Q4_K,
+  };
+  const int64_t group = job->model.quantize.group;
+  return (struct quantized_form){codes[job->model.quantize.type], group > 0 ? group : in};
+}
+
+/* Rows are whole blocks of codes that have such. */
+static bool check_rows(const struct quantizing *quantizing) {
+  enum { ALIKE = 32 };
+  const struct job *job = quantizing->job;
+  if (job->model.quantize.quant_type == NULL) return true;
+  if (job->model.quantize.group % ALIKE != 0) {
+    diag_error(quantizing->diags, job_where(job, "model.quantize.group_size"),
+               "'model.quantize.group_size' must be a multiple of %d", ALIKE);
+    return false;
+  }
+  for (int i = 0; i < quantizing->program->quantized.count; i++) {
+    const struct quantized *quantized = &quantizing->program->quantized.items[i];
+    const int64_t step = quantized_step(form_for(job, quantized->in)), of = step % ALIKE == 0 ? step : ALIKE;
+    if (quantized->in % of == 0) continue;
+    diag_error(quantizing->diags, job_where(job, "model.quantize.quant_type"),
+               "'%s' has rows of %lld elements, and codes of %s are of %lld in a row", quantized->weight,
+               (long long)quantized->in, job->model.quantize.quant_type, (long long)of);
+    diag_help(quantizing->diags, "name its module in model.quantize.skip_modules, or use other codes");
+    return false;
+  }
+  return true;
+}
+
 static bool choose(struct quantizing *quantizing) {
   struct program *program = quantizing->program;
   const struct job *job = quantizing->job;
@@ -195,12 +233,6 @@ static struct treatment treat(void *context, const struct parameter *parameter, 
   return (struct treatment){.mark = is_quantized(context, name) ? 'q' : '-', .trains = true};
 }
 
-static enum quantized_codes codes_of(const struct job *job) {
-  static const enum quantized_codes codes[] = {
-      [QUANT_NF4] = CODES_NF4, [QUANT_FP4] = CODES_FP4, [QUANT_INT8] = CODES_INT8};
-  return codes[job->model.quantize.type];
-}
-
 static struct value *buffer(struct quantizing *quantizing, const struct parameter *weight, enum quantized_part part,
                             struct shape shape, enum dtype dtype) {
   const char *module = module_of(quantizing, weight->path);
@@ -217,14 +249,15 @@ struct operands {
 /* The parameter becomes its codes; its scales are buffers next to it. */
 static struct operands store(struct quantizing *quantizing, struct region *region, int index, int64_t out, int64_t in) {
   struct operands operands = {.count = 1};
-  const enum quantized_codes kind = codes_of(quantizing->job);
+  const struct quantized_form form = form_for(quantizing->job, in);
   const struct parameter weight = region->parameters.items[index];
   const bool nested = quantizing->job->model.quantize.double_quant;
   builder_enter(quantizing->builder, region);
   builder_at(quantizing->builder, weight.where);
   operands.items[operands.count++] = weight.value;
-  operands.items[operands.count++] = buffer(quantizing, &weight, QUANTIZED_ABSMAX, quantized_scales(kind, out, in),
-                                            nested ? DTYPE_UINT8 : DTYPE_FLOAT32);
+  if (quantized_has_scales(form.codes))
+    operands.items[operands.count++] = buffer(quantizing, &weight, QUANTIZED_ABSMAX, quantized_scales(form, out, in),
+                                              nested ? DTYPE_UINT8 : DTYPE_FLOAT32);
   if (nested) {
     operands.items[operands.count++] =
         buffer(quantizing, &weight, QUANTIZED_NESTED_ABSMAX, quantized_nested(out, in), DTYPE_FLOAT32);
@@ -233,8 +266,8 @@ static struct operands store(struct quantizing *quantizing, struct region *regio
   }
   builder_leave(quantizing->builder);
   struct parameter *codes = &region->parameters.items[index];
-  codes->shape = codes->value->shape = quantized_codes(kind, out, in);
-  codes->dtype = codes->value->dtype = quantized_dtype(kind);
+  codes->shape = codes->value->shape = quantized_codes(form, out, in);
+  codes->dtype = codes->value->dtype = quantized_dtype(form.codes);
   codes->init = (struct initializer){.kind = INIT_ZEROS};
   codes->buffer = true;
   codes->value->differentiable = false;
@@ -245,8 +278,9 @@ static struct operands store(struct quantizing *quantizing, struct region *regio
 static void replace(struct quantizing *quantizing, struct node *node, const struct operands *operands, int64_t out,
                     int64_t in) {
   struct arena *arena = quantizing->program->arena;
-  const enum quantized_codes codes = codes_of(quantizing->job);
-  node->kind = codes == CODES_INT8 ? &op_int8_matmul : &op_quantized_matmul;
+  const struct quantized_form form = form_for(quantizing->job, in);
+  const bool int8 = form.codes == CODES_INT8;
+  node->kind = int8 ? &op_int8_matmul : &op_quantized_matmul;
   struct value **inputs = arena_alloc(arena, (size_t)operands->count * sizeof *inputs);
   inputs[0] = node->inputs[0];
   for (int i = 1; i < operands->count; i++) inputs[i] = operands->items[i];
@@ -254,9 +288,9 @@ static void replace(struct quantizing *quantizing, struct node *node, const stru
   node->n_inputs = operands->count;
   const struct attribute attributes[] = {
       attribute_int("out", out), attribute_int("in", in), attribute_int("straight", 0),
-      codes == CODES_INT8 ? attribute_real("threshold", quantizing->job->model.quantize.threshold)
-                          : attribute_int("fp4", codes == CODES_FP4)};
-  node->n_attributes = (int)(sizeof attributes / sizeof *attributes);
+      int8 ? attribute_real("threshold", quantizing->job->model.quantize.threshold) : attribute_int("form", form.codes),
+      attribute_int("group", form.group)};
+  node->n_attributes = int8 ? 4 : 5;
   memcpy(node->attributes, attributes, sizeof attributes);
 }
 
@@ -324,6 +358,7 @@ bool quantize(struct program *program, struct builder *builder, struct diagnosti
   struct weight_visitor visitor = {
       .program = program, .diags = diags, .ok = true, .visit = list, .context = &quantizing};
   weight_visit_from(&visitor, program->graph->entry);
+  if (!check_rows(&quantizing)) return false;
   split_regions(program->graph, &(struct splitting){.context = &quantizing, .treat = treat, .finish = convert});
   return true;
 }

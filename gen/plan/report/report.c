@@ -177,7 +177,9 @@ static void add_quantized(struct text *text, const struct program *program) {
   if (program->quantized.count == 0) return;
   text_printf(text, "quantized %d weights in %s: codes %.1f MiB, scales %.1f; in float32 they would take %.1f\n",
               program->quantized.count,
-              job->model.quantize.load_in_8bit ? "int8" : job_word(job, "model.quantize.bnb_4bit_quant_type"),
+              job->model.quantize.quant_type != NULL ? job->model.quantize.quant_type
+              : job->model.quantize.load_in_8bit     ? "int8"
+                                                     : job_word(job, "model.quantize.bnb_4bit_quant_type"),
               mebibytes(bytes.codes), mebibytes(bytes.scales), mebibytes(bytes.floats));
 }
 

@@ -57,7 +57,7 @@ SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno
 # What a kernel opens before it runs, and the runtime's files that do it.
 OPENED = ("gemm", "convolution", "quantized_gemm", "int8_gemm")
 RUNTIME = [*sorted((ROOT / "runtime" / "onednn").glob("*.c")),
-           *(ROOT / "runtime" / f"{name}.c" for name in ("base/levels", "base/problem", "base/terminal", "process/fail", "process/world", "process/world_self"))]
+           *(ROOT / "runtime" / f"{name}.c" for name in ("base/levels", "base/linear_codes", "base/problem", "base/terminal", "process/fail", "process/world", "process/world_self"))]
 CACHE = ROOT / "build" / "tests" / "kernels"
 HEADERS = """#include <math.h>
 #include <oneapi/dnnl/dnnl.h>

@@ -242,12 +242,39 @@ NF4 = [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.
 FP4 = [sign * magnitude for sign in (1, -1) for magnitude in (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)]
 
 
-def build_quantized_matmul(name, rng, rows=1, out=1, columns=1, straight=0, fp4=0, nested=0, accumulate=False):
-    """By codes and scales that are drawn; the scales of scales are of the dynamic map's 0, its largest, and others between."""
-    count, blocks = out * columns, (out * columns + 63) // 64
+def drawn_codes(rng, form, out, columns, group):
+    """Codes and scales that are drawn, and the matrix that they stand for, by numpy as gguf-py's and torchao's dequantization say it.
+    Scales of GGUF's in float16 are powers of two."""
+    whole = lambda *shape: rng.integers(0, 256, shape).astype(np.uint8)
+    halves = lambda codes, size: np.concatenate((codes.reshape(-1, size) & 15, codes.reshape(-1, size) >> 4), 1).astype(np.float64)
+    half = lambda *shape: (2.0 ** rng.integers(-6, 2, shape)).astype(np.float16)
+    if form == "INT8_GROUPS":
+        codes, scales = rng.integers(-128, 128, (out, columns)).astype(np.int8), rng.random((out, columns // group), np.float32)
+        return {"codes": codes, "absmax": scales}, codes * np.repeat(scales.astype(np.float64), group, 1)
+    if form == "INT4_GROUPS":
+        codes, scales = whole(out, columns // 2), rng.random((out, columns // group, 2), np.float32) - np.float32(0.5)
+        parts = [np.repeat(scales[..., i].astype(np.float64), group, 1) for i in (0, 1)]
+        return {"codes": codes, "absmax": scales}, (halves(codes, 16).reshape(out, columns) - 8) * parts[0] + parts[1]
+    if form == "Q4_K":
+        blocks = out * columns // 256
+        d, m, packed, codes = half(blocks, 1), half(blocks, 1), whole(blocks, 12), whole(blocks, 128)
+        low, high, third = packed[:, :4], packed[:, 4:8], packed[:, 8:]
+        a, b = (np.concatenate((x & 63, y | (x >> 6) << 4), 1).astype(np.float64) for x, y in ((low, third & 15), (high, third >> 4)))
+        elements = halves(codes, 32).reshape(blocks, 8, 32) * (d * a)[..., None] - (m * b)[..., None]
+        codes = np.concatenate((d.view(np.uint8), m.view(np.uint8), packed, codes), 1)
+        return {"codes": codes.reshape(out, columns // 256, 144)}, elements.reshape(out, columns)
+    blocks, size = out * columns // 32, 32 if form == "Q8_0" else 16
+    d, codes = half(blocks, 1), whole(blocks, size)
+    elements = codes.view(np.int8) * d.astype(np.float64) if form == "Q8_0" else (halves(codes, 16) - 8) * d
+    return {"codes": np.concatenate((d.view(np.uint8), codes), 1).reshape(out, columns // 32, size + 2)}, elements.reshape(out, columns)
+
+
+def levels_codes(rng, form, count, nested):
+    """Of bitsandbytes' levels: scales of scales are of the dynamic map's 0, its largest, and others between."""
+    blocks = (count + 63) // 64
     codes = rng.integers(0, 256, ((count + 1) // 2, 1)).astype(np.uint8)
     halves = np.stack((codes.ravel() >> 4, codes.ravel() & 15), 1).ravel()[:count]
-    inputs = {"x": normal(rng, rows, out if straight else columns), "codes": codes}
+    inputs = {"codes": codes}
     if nested:
         inputs["absmax"] = rng.choice([127, 255, 191], blocks).astype(np.uint8)
         inputs["nested_absmax"], inputs["nested_offset"] = rng.random((blocks + 255) // 256, np.float32), np.float32([0.75])
@@ -255,11 +282,25 @@ def build_quantized_matmul(name, rng, rows=1, out=1, columns=1, straight=0, fp4=
         scales = np.array([levels[int(code)] for code in inputs["absmax"]]) * np.repeat(inputs["nested_absmax"], 256)[:blocks] + 0.75
     else:
         inputs["absmax"] = scales = rng.random(blocks, np.float32)
-    matrix = (np.array(FP4 if fp4 else NF4)[halves] * np.repeat(scales, 64)[:count]).reshape(out, columns)
+    return inputs, np.array(FP4 if form == "FP4" else NF4)[halves] * np.repeat(scales, 64)[:count]
+
+
+FORMS = ("NF4", "FP4", "INT8", "INT8_GROUPS", "INT4_GROUPS", "Q8_0", "Q4_0", "Q4_K")
+
+
+def build_quantized_matmul(name, rng, rows=1, out=1, columns=1, straight=0, form="NF4", group=0, nested=0, accumulate=False):
+    group = group or columns
+    if form in ("NF4", "FP4"):
+        inputs, matrix = levels_codes(rng, form, out * columns, nested)
+        matrix = matrix.reshape(out, columns)
+    else:
+        inputs, matrix = drawn_codes(rng, form, out, columns, group)
+    inputs = {"x": normal(rng, rows, out if straight else columns), **inputs}
     truth = inputs["x"].astype(np.float64) @ (matrix if straight else matrix.T)
-    operands = [Operand(key, value.shape, dtype="uint8_t" if value.dtype == np.uint8 else "float") for key, value in inputs.items()]
-    kernel = Kernel("quantized_matmul", [Operand("y", truth.shape, accumulate=accumulate)], operands, name, out=out, straight=straight, fp4=fp4,
-                    **{"in": columns})
+    types = {np.dtype(np.uint8): "uint8_t", np.dtype(np.int8): "int8_t"}
+    operands = [Operand(key, value.shape, dtype=types.get(value.dtype, "float")) for key, value in inputs.items()]
+    kernel = Kernel("quantized_matmul", [Operand("y", truth.shape, accumulate=accumulate)], operands, name, out=out, straight=straight,
+                    form=FORMS.index(form), group=group, **{"in": columns})
     return Case(kernel, inputs, {"y": truth})
 
 
@@ -404,9 +445,11 @@ GROUPED = [dict(), dict(rows=9, k=5, n=7, groups=3), dict(rows=33, k=17, n=40, g
 FIXED = {
     "group_starts": GROUPS,
     "group_order": [dict(how, rows=i % 2) for i, how in enumerate(GROUPS)],
-    "quantized_matmul": [dict(rows=r, out=o, columns=c, straight=s, fp4=(r + o) % 2, nested=n, accumulate=s != n)
+    "quantized_matmul": [dict(rows=r, out=o, columns=c, straight=s, form=FORMS[(r + o) % 2], nested=n, accumulate=s != n)
                          for r, o, c in [(1, 1, 1), (1, 130, 64), (3, 130, 320), (5, 7, 9), (1, 20, 28), (17, 300, 129)]
-                         for s in (0, 1) for n in (0, 1)],
+                         for s in (0, 1) for n in (0, 1)] +
+                        [dict(rows=r, out=o, columns=c, straight=s, form=f, group=64 if r == 1 else 0, accumulate=s == 1)
+                         for f in FORMS[3:] for r, o, c, s in [(1, 130, 768, 0), (1, 3, 256, 0), (5, 131, 512, 0), (9, 5, 256, 1)]],
     "int8_matmul": [dict(rows=r, out=o, columns=c, straight=s, accumulate=r == 3)
                     for r, o, c in [(1, 1, 1), (3, 130, 320), (5, 7, 9), (17, 300, 129)] for s in (0, 1)],
     "llm_int8_matmul": [dict(rows=r, out=o, columns=c, threshold=t) for r, o, c in [(1, 1, 1), (1, 130, 321), (3, 7, 9), (70, 300, 129)]
@@ -492,11 +535,19 @@ def fuzzed_fp8_groups(rng):
     return dict(shape=(size(rng), int(rng.integers(1, 4)) * group), group=group, scaling=int(rng.integers(3)), size=float(10 ** rng.uniform(-37, 6)))
 
 
+def fuzzed_quantized(rng):
+    form = str(rng.choice([form for form in FORMS if form != "INT8"]))
+    step = {"NF4": 1, "FP4": 1, "Q4_K": 256}.get(form, 32)
+    group = step * int(rng.integers(1, 4))
+    columns = size(rng) if step == 1 else group * int(rng.integers(1, 5))
+    return dict(rows=size(rng), out=size(rng), columns=columns, straight=int(rng.integers(2)), form=form, group=group,
+                nested=int(rng.integers(2)) if step == 1 else 0, accumulate=bool(rng.integers(2)))
+
+
 FUZZED = {
     "group_starts": fuzzed_groups,
     "group_order": lambda rng: dict(fuzzed_groups(rng), rows=int(rng.integers(2))),
-    "quantized_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), straight=int(rng.integers(2)), fp4=int(rng.integers(2)),
-                                         nested=int(rng.integers(2)), accumulate=bool(rng.integers(2))),
+    "quantized_matmul": lambda rng: fuzzed_quantized(rng),
     "int8_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), straight=int(rng.integers(2)), accumulate=bool(rng.integers(2))),
     "llm_int8_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), threshold=float(rng.choice([0, 2.5, 6]))),
     "fp8_quantize": fuzzed_fp8,

@@ -1,0 +1,206 @@
+#include "runtime/onednn/linear_row.h"
+
+#include "runtime/base/wide.h"
+#include "runtime/onednn/lines.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#if RT_WIDE
+#include <immintrin.h>
+#endif
+
+enum { ROWS = 4, LANES = 16, MOST = RT_MOST_LINEAR / RT_STEPS };
+enum { PARTS = 8 }; /* of 32 elements, in a block of Q4_K, after which its codes begin once more */
+
+/* Rows of W: where the codes of each begin, and its scales and offsets, of which there are zeros up to a multiple of
+ * LANES. A row that is not wanted is another once more. */
+struct rows {
+  enum accel_codes as;
+  int64_t blocks;
+  bool has_offsets;
+  const uint8_t *codes[ROWS];
+  const float *scales[ROWS], *offsets[ROWS];
+};
+
+/* Writes the sums of products of x with four rows; x_sums: of each 32 elements, and zeros after them as in `rows`. */
+typedef void dots_function(const float *x, const float *x_sums, const struct rows *rows, float *sums);
+
+/* ---- Any processor ---- */
+
+RT_INLINED void rt_linear_dot_body(enum accel_codes as, const float *x, const uint8_t *codes, int upper, float scale,
+                                   float *lanes) {
+  const int8_t *bytes = (const int8_t *)codes;
+  const int shift = upper * 4;
+  if (as == ACCEL_CODES_Q8_0 || as == ACCEL_CODES_INT8_GROUPS)
+#pragma omp simd
+    for (int i = 0; i < LANES; i++)
+      lanes[i] += (x[i] * (float)bytes[i] + x[i + LANES] * (float)bytes[i + LANES]) * scale;
+  else if (as == ACCEL_CODES_Q4_K)
+#pragma omp simd
+    for (int i = 0; i < LANES; i++)
+      lanes[i] +=
+          (x[i] * (float)(codes[i] >> shift & 15) + x[i + LANES] * (float)(codes[i + LANES] >> shift & 15)) * scale;
+  else
+#pragma omp simd
+    for (int i = 0; i < LANES; i++)
+      lanes[i] += (x[i] * (float)((codes[i] & 15) - 8) + x[i + LANES] * (float)((codes[i] >> 4) - 8)) * scale;
+}
+
+RT_FOR_WIDTHS(rt_linear_dot,
+              (enum accel_codes as, const float *x, const uint8_t *codes, int upper, float scale, float *lanes),
+              (as, x, codes, upper, scale, lanes))
+
+static void dots_plain(const float *x, const float *x_sums, const struct rows *rows, float *sums) {
+  for (int r = 0; r < ROWS; r++) {
+    float lanes[LANES] = {0};
+    for (int64_t b = 0; b < rows->blocks; b++)
+      rt_linear_dot(rows->as, x + b * RT_STEPS, rt_linear_codes_of(rows->as, rows->codes[r], b), (int)(b % 2),
+                    rows->scales[r][b], lanes);
+    for (int64_t b = 0; rows->has_offsets && b < rows->blocks; b++) lanes[b % LANES] += x_sums[b] * rows->offsets[r][b];
+    for (int width = LANES / 2; width > 0; width /= 2)
+      for (int i = 0; i < width; i++) lanes[i] += lanes[i + width];
+    sums[r] = lanes[0];
+  }
+}
+
+/* ---- AVX-512 ---- */
+
+#if RT_WIDE
+#define FOR_AVX512 __attribute__((target("arch=x86-64-v4")))
+#define INLINED static inline __attribute__((always_inline))
+
+/* A loop whose sums are registers: gcc unrolls at -O2 what it is told to. */
+#ifdef __clang__
+#define EACH_ROW for (int r = 0; r < ROWS; r++)
+#else
+#define EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < ROWS; r++)
+#endif
+
+/* The numbers of 32 codes. Those of 4 bits are looked up in a register, by the lower 4 bits of an index. */
+FOR_AVX512 INLINED void numbers_avx512(enum accel_codes as, const uint8_t *codes, int upper, __m512 levels,
+                                       __m512 numbers[2]) {
+  const __m128i *bytes = (const __m128i *)codes;
+  if (as == ACCEL_CODES_Q8_0) {
+    numbers[0] = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes)));
+    numbers[1] = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes + 1)));
+    return;
+  }
+  const __m512i first = _mm512_cvtepu8_epi32(_mm_loadu_si128(bytes));
+  if (as == ACCEL_CODES_Q4_0) {
+    numbers[0] = _mm512_permutexvar_ps(first, levels);
+    numbers[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(first, 4), levels);
+    return;
+  }
+  const __m512i second = _mm512_cvtepu8_epi32(_mm_loadu_si128(bytes + 1));
+  const __m128i shift = _mm_cvtsi32_si128(upper * 4);
+  numbers[0] = _mm512_permutexvar_ps(_mm512_srl_epi32(first, shift), levels);
+  numbers[1] = _mm512_permutexvar_ps(_mm512_srl_epi32(second, shift), levels);
+}
+
+/* `as` stands for how codes lie alone: Q8_0 for bytes, Q4_0 for halves of 16 bytes, Q4_K for halves of 32. */
+FOR_AVX512 INLINED void dots_avx512(enum accel_codes as, const float *x, const float *x_sums, const struct rows *rows,
+                                    float *sums) {
+  const float from = as == ACCEL_CODES_Q4_K ? 0 : -8;
+  const __m512 levels =
+      _mm512_add_ps(_mm512_set1_ps(from), _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  const int64_t begin = rt_linear_codes_of(rows->as, rows->codes[0], 0) - rows->codes[0];
+  const int64_t step = rt_linear_codes_of(rows->as, rows->codes[0], 1) - rows->codes[0] - begin;
+  __m512 parts[ROWS];
+  EACH_ROW parts[r] = _mm512_setzero_ps();
+  for (int64_t b = 0; b < rows->blocks; b++) {
+    const __m512 first = _mm512_loadu_ps(x + b * RT_STEPS), second = _mm512_loadu_ps(x + b * RT_STEPS + LANES);
+    const int64_t at = as == ACCEL_CODES_Q4_K
+                           ? b / PARTS * (PARTS / 2 * RT_STEPS + begin) + begin + b % PARTS / 2 * RT_STEPS
+                           : begin + b * step;
+    EACH_ROW {
+      __m512 numbers[2];
+      numbers_avx512(as, rows->codes[r] + at, (int)(b % 2), levels, numbers);
+      const __m512 both = _mm512_fmadd_ps(first, numbers[0], _mm512_mul_ps(second, numbers[1]));
+      parts[r] = _mm512_fmadd_ps(both, _mm512_set1_ps(rows->scales[r][b]), parts[r]);
+    }
+  }
+  for (int64_t b = 0; rows->has_offsets && b < rows->blocks; b += LANES)
+    EACH_ROW parts[r] = _mm512_fmadd_ps(_mm512_loadu_ps(x_sums + b), _mm512_loadu_ps(rows->offsets[r] + b), parts[r]);
+  for (int r = 0; r < ROWS; r++) {
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(parts[r]), _mm512_extractf32x8_ps(parts[r], 1));
+    const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 pair = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    sums[r] = _mm_cvtss_f32(_mm_add_ss(pair, _mm_shuffle_ps(pair, pair, 1)));
+  }
+}
+
+FOR_AVX512 static void dots_bytes_avx512(const float *x, const float *x_sums, const struct rows *rows, float *sums) {
+  dots_avx512(ACCEL_CODES_Q8_0, x, x_sums, rows, sums);
+}
+
+FOR_AVX512 static void dots_halves_avx512(const float *x, const float *x_sums, const struct rows *rows, float *sums) {
+  dots_avx512(ACCEL_CODES_Q4_0, x, x_sums, rows, sums);
+}
+
+FOR_AVX512 static void dots_q4_k_avx512(const float *x, const float *x_sums, const struct rows *rows, float *sums) {
+  dots_avx512(ACCEL_CODES_Q4_K, x, x_sums, rows, sums);
+}
+#endif
+
+static dots_function *best_dots(enum accel_codes as) {
+#if RT_WIDE
+  if (__builtin_cpu_supports("x86-64-v4")) {
+    if (as == ACCEL_CODES_Q8_0 || as == ACCEL_CODES_INT8_GROUPS) return dots_bytes_avx512;
+    return as == ACCEL_CODES_Q4_K ? dots_q4_k_avx512 : dots_halves_avx512;
+  }
+#endif
+  (void)as;
+  return dots_plain;
+}
+
+/* ---- The row ---- */
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static int64_t padded(int64_t blocks) {
+  return (blocks + LANES - 1) / LANES * LANES;
+}
+
+/* The sum of each 32 elements of x. */
+static void sum_steps(const float *x, int64_t blocks, float *to) {
+  memset(to, 0, (size_t)padded(blocks) * sizeof *to);
+  for (int64_t b = 0; b < blocks; b++)
+    for (int i = 0; i < RT_STEPS; i++) to[b] += x[b * RT_STEPS + i];
+}
+
+/* Sums of the rows of W from `row` on, of so many that there are. */
+static void multiply_rows(const struct rt_linear *matrix, dots_function *dots, const float *x, const float *x_sums,
+                          int64_t row, int64_t count, float *sums) {
+  const int64_t blocks = matrix->in / RT_STEPS, line = padded(blocks);
+  float scales[ROWS * MOST], offsets[ROWS * MOST];
+  struct rows rows = {.as = matrix->as, .blocks = blocks, .has_offsets = rt_linear_has_offsets(matrix->as)};
+  for (int64_t r = 0; r < ROWS; r++) {
+    const int64_t at = r < count ? r : 0;
+    rows.codes[r] = matrix->codes + (row + at) * rt_linear_row_bytes(matrix->as, matrix->in);
+    rows.scales[r] = scales + at * line;
+    rows.offsets[r] = offsets + at * line;
+    if (r >= count) continue;
+    rt_linear_scales(matrix, row + r, scales + r * line, offsets + r * line);
+    if (rows.has_offsets) memset(offsets + r * line + blocks, 0, (size_t)(line - blocks) * sizeof *offsets);
+  }
+  dots(x, x_sums, &rows, sums);
+}
+
+void rt_multiply_linear_row(const struct accel_quantized_gemm *gemm, const struct rt_linear *matrix, float *y,
+                            const float *x) {
+  enum { TOGETHER = 4 * ROWS }; /* numbers of y that are stored at a time */
+  dots_function *const dots = best_dots(matrix->as);
+  float x_sums[MOST];
+  sum_steps(x, gemm->in / RT_STEPS, x_sums);
+#pragma omp parallel for
+  for (int64_t row = 0; row < gemm->out; row += TOGETHER) {
+    const int64_t own = least(TOGETHER, gemm->out - row);
+    float sums[TOGETHER];
+    for (int64_t r = 0; r < own; r += ROWS)
+      multiply_rows(matrix, dots, x, x_sums, row + r, least(ROWS, own - r), sums + r);
+    rt_store_lines(ACCEL_F32, gemm->accumulate, y + row, own, sums, own, 1, own);
+  }
+}
