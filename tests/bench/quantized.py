@@ -1,9 +1,12 @@
 """Text from a Llama of random weights at 32, 8 and 4 bits: tokens a second after the first one, in pairs with 32 bits that take turns,
-as medians with the least and the greatest; the weights that a token reads, in GB/s, beside copying memory; and the peak of resident
-memory beside the plan's, of generators and of trainers of adapters.
+as medians with the least and the greatest; the weights that a token reads, in GB/s, next to copying memory; and the peak of resident
+memory next to the plan's, of generators and of trainers of adapters. With --llama-cpp, in the same turns, llama.cpp's tokens a second
+with the same shapes, of the same bits: its llama-bench reads a file of GGUF that is made here, whose table and head are floats as here.
 
-usage: quantized.py   RUNS=7, TOKENS=64, THREADS=all; WIDTH=768, LAYERS=12"""
+usage: quantized.py [--llama-cpp FOLDER]   RUNS=7, TOKENS=64, THREADS=all; WIDTH=768, LAYERS=12
+  FOLDER   of a build of llama.cpp, which has bin/llama-bench"""
 
+import argparse
 import json
 import os
 import pathlib
@@ -13,6 +16,7 @@ import sys
 import tempfile
 import time
 
+import gguf
 import numpy as np
 import torch
 from safetensors.torch import save_file
@@ -25,7 +29,8 @@ WIDTH, LAYERS, LENGTH = int(os.environ.get("WIDTH", 768)), int(os.environ.get("L
 CONFIG = {"num_hidden_layers": LAYERS, "num_attention_heads": WIDTH // 64, "num_key_value_heads": WIDTH // 64, "head_dim": 64,
           "hidden_size": WIDTH, "intermediate_size": WIDTH * 8 // 3 // 64 * 64, "vocab_size": 32000}
 NESTED = {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
-KINDS = {"32 bits": None, "8 bits": {"load_in_8bit": True}, "4 bits": NESTED}
+KINDS = {"32 bits": None, "8 bits": {"load_in_8bit": True}, "4 bits": NESTED, "q8_0": {"quant_type": "q8_0"}, "q4_0": {"quant_type": "q4_0"}}
+PEERS = {"q8_0": ("8 bits", "q8_0"), "q4_0": ("4 bits", "q4_0")}  # llama.cpp's, and what is compared with it
 MIB = 1 << 20
 
 
@@ -76,8 +81,40 @@ def read_by_token(quantize):
     """Bytes of the weights that are read for a token: all but the embedding."""
     d, inner = CONFIG["hidden_size"], CONFIG["intermediate_size"]
     linear = LAYERS * (4 * d * d + 3 * d * inner)
-    bits = 32 if not quantize else 8 + 32 / d if "load_in_8bit" in quantize else 4 + 8 / 64 + 32 / 64 / 256
+    given = {"q8_0": 8.5, "q4_0": 4.5}.get((quantize or {}).get("quant_type"))
+    bits = given if given else 32 if not quantize else 8 + 32 / d if "load_in_8bit" in quantize else 4 + 8 / 64 + 32 / 64 / 256
     return linear * bits / 8 + 4 * CONFIG["vocab_size"] * d
+
+
+def write_gguf(path, tensors, kind):
+    """The same shapes as llama.cpp reads them; matrices of layers in blocks of `kind`."""
+    d, inner, heads = CONFIG["hidden_size"], CONFIG["intermediate_size"], CONFIG["num_attention_heads"]
+    names = {"model.embed_tokens": "token_embd", "lm_head": "output", "model.norm": "output_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
+             "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
+             "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+    writer = gguf.GGUFWriter(path, "llama")
+    for add, value in ((writer.add_context_length, LENGTH), (writer.add_embedding_length, d), (writer.add_block_count, LAYERS),
+                       (writer.add_feed_forward_length, inner), (writer.add_head_count, heads), (writer.add_head_count_kv, heads),
+                       (writer.add_layer_norm_rms_eps, 1e-5), (writer.add_rope_dimension_count, 64), (writer.add_vocab_size, CONFIG["vocab_size"]),
+                       (writer.add_tokenizer_model, "none")):
+        add(value)
+    for name, tensor in tensors.items():
+        layer, rest = "", name.removesuffix(".weight")
+        if rest.startswith("model.layers."):
+            number, rest = rest.removeprefix("model.layers.").split(".", 1)
+            layer = f"blk.{number}."
+        own = gguf.GGMLQuantizationType[kind.upper() if "_proj" in name else "F32"]
+        writer.add_tensor(f"{layer}{names[rest]}.weight", gguf.quants.quantize(tensor.numpy(), own), raw_dtype=own)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def peer_rate(build, path):
+    """llama.cpp's tokens a second, after a token to warm up."""
+    command = [build / "bin" / "llama-bench", "-m", path, "-p", "0", "-n", str(TOKENS - 1), "-t", str(THREADS), "-r", "1", "-o", "json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)[0]["avg_ts"]
 
 
 def copied():
@@ -98,8 +135,12 @@ def spread(values, form):
     return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
-def main(root):
-    save_file(weights(), root / "weights.safetensors")
+def main(root, llama_cpp):
+    tensors = weights()
+    save_file(tensors, root / "weights.safetensors")
+    for kind in PEERS if llama_cpp else ():
+        write_gguf(root / f"{kind}.gguf", tensors, kind)
+    del tensors
     np.random.default_rng(1).integers(0, CONFIG["vocab_size"], 4000).astype(np.uint16).tofile(root / "corpus.bin")
     folders = {}
     for kind, quantize in KINDS.items():
@@ -116,18 +157,28 @@ def main(root):
             subprocess.run([GENERATOR, "build", "job.yaml", "-o", "trainer"], cwd=folder, check=True, capture_output=True)
             peak, plan = peak_of(["./trainer"], folder), planned(folder)
             print(f"{kind}: a trainer's peak {peak:.0f} MiB, planned {plan:.0f}: {100 * (peak / plan - 1):+.1f} %", flush=True)
-    rates = {kind: [] for kind in KINDS}
+    rates, peers = {kind: [] for kind in KINDS}, {kind: [] for kind in PEERS}
     for _ in range(RUNS):
         for kind, folder in folders.items():
             rates[kind].append(rate(folder))
+        for kind in PEERS if llama_cpp else ():
+            peers[kind].append(peer_rate(llama_cpp, root / f"{kind}.gguf"))
     print(f"a copy: {copied():.1f} GB/s read and written")
     for kind, quantize in KINDS.items():
         ratios = [own / wide for own, wide in zip(rates[kind], rates["32 bits"], strict=True)]
         read = read_by_token(quantize)
         print(f"{kind}: {spread(rates[kind], '.1f')} tok/s, {spread(ratios, '.2f')} times that of 32 bits; reads {read / 1e6:.0f} MB a token, "
               f"{statistics.median(rates[kind]) * read / 1e9:.1f} GB/s", flush=True)
+    for peer, kinds in PEERS.items() if llama_cpp else ():
+        print(f"llama.cpp, {peer}: {spread(peers[peer], '.1f')} tok/s")
+        for kind in kinds:
+            ratios = [own / theirs for own, theirs in zip(rates[kind], peers[peer], strict=True)]
+            print(f"{kind}: {spread(ratios, '.2f')} times llama.cpp's {peer}", flush=True)
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--llama-cpp", type=lambda path: pathlib.Path(path).resolve())
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        main(pathlib.Path(name))
+        main(pathlib.Path(name), options.llama_cpp)
