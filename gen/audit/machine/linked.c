@@ -358,7 +358,10 @@ static void check_rebuilt(struct audit *audit, const struct audit_options *optio
     find(&check, VERDICT_CANNOT_TELL, "there is no plain command that the audit can follow; --command gives one");
     return;
   }
-  compilation.has_ranks = strstr(text, "accel-runtime-mpi") != NULL;
+  const char *runtime = strstr(text, "accel-runtime"); /* a name, and no path */
+  if (runtime != NULL)
+    compilation.runtime = arena_copy(audit->arena, runtime, strspn(runtime, "abcdefghijklmnopqrstuvwxyz-"));
+  compilation.has_ranks = runtime != NULL && strcmp(compilation.runtime, "accel-runtime-mpi") == 0;
   compilation.has_sqlite = strstr(text, "sqlite3") != NULL;
   bool is_native = false;
   for (int i = 0; i < compilation.n_flags; i++)

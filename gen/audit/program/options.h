@@ -21,8 +21,9 @@ struct audit_compilation {
   int n_flags;
   const char *const *folders; /* of headers, as they were given: good where the audit has read the same ones */
   int n_folders;
-  const char *source; /* the program's path, as the compiler was given it and may write it; "" where it is not known */
-  bool is_linked;     /* it makes a program, with the runtime */
+  const char *source;  /* the program's path, as the compiler was given it and may write it; "" where it is not known */
+  bool is_linked;      /* it makes a program, with the runtime */
+  const char *runtime; /* what pkg-config calls the runtime; NULL: the command names none */
   bool has_ranks, has_sqlite; /* the runtime of several ranks, and SQLite */
 };
 

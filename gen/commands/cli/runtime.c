@@ -43,8 +43,7 @@ bool runtime_flags(const struct options *options, const char *what, struct linke
   struct words command = words_in(options->arena);
   words_split(&command, environment("PKG_CONFIG", "pkg-config"));
   words_split(&command, what);
-  const struct target *target = linked.target != NULL ? linked.target : target_host();
-  words_add(&command, target->build.packages[linked.ranks]);
+  words_add(&command, linked.runtime != NULL ? linked.runtime : target_host()->build.packages[linked.ranks]);
   if (linked.sqlite) words_add(&command, "sqlite3");
   const char *output = process_read(&command);
   if (output == NULL) return report_missing(options, linked);

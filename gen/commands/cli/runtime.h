@@ -5,13 +5,11 @@
 #include "gen/commands/cli/options.h"
 #include "gen/commands/cli/process.h"
 
-struct target;
-
 /* What a program is linked with besides the runtime of one rank. */
 struct linked {
-  bool ranks;                  /* the runtime of several */
-  bool sqlite;                 /* SQLite, for the files of Trackio */
-  const struct target *target; /* whose runtime it is; NULL: that of the machine at hand */
+  bool ranks;          /* the runtime of several */
+  bool sqlite;         /* SQLite, for the files of Trackio */
+  const char *runtime; /* the runtime, as pkg-config calls it; NULL: that of programs for processors */
 };
 
 /* Lets pkg-config look for the runtime next to this command, before all other folders. */

@@ -55,7 +55,8 @@ static int build_in(const struct options *options, const char *folder) {
   const char *temporary = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
   if (!is_writable(options->output, temporary)) return STATUS_CANNOT;
   const struct needs needs = needs_of(options);
-  const struct linked linked = {.ranks = needs.ranks > 1, .sqlite = needs.sqlite, .target = needs.target};
+  const struct linked linked = {
+      .ranks = needs.ranks > 1, .sqlite = needs.sqlite, .runtime = needs.target->build.packages[needs.ranks > 1]};
   /* A program of two texts has two compilers, one for other processors takes a runtime for them too: as a
    * bundle it knows how to build itself. */
   bool elsewhere = needs.target->texts.count > 1 || processor_is_foreign(needs.processor);

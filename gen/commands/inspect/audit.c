@@ -125,7 +125,7 @@ static const char *compile_again(void *context, const struct audit_compilation *
     words_split(&words, compilation->is_linked ? "-w -o" : "-w -c -o");
     words_add(&words, object);
     words_add(&words, linked_source(recompiling, compilation->source));
-    const struct linked linked = {.ranks = compilation->has_ranks, .sqlite = compilation->has_sqlite};
+    const struct linked linked = {compilation->has_ranks, compilation->has_sqlite, compilation->runtime};
     *why = "the runtime is not found";
     if (compilation->is_linked && !runtime_flags(recompiling->options, "--cflags --libs", linked, &words)) return NULL;
     if (recompiling->options->verbose) words_print(stderr, &words);
