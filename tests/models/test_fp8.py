@@ -141,7 +141,7 @@ class Fp8(Text):
         for recipe, role, scale, history in self.states(state):
             recipe.scales[role], recipe.histories[role] = scale, history
 
-    def take(self, state):
+    def take(self, state, first=False):
         """Theirs continues from the trainer's scales and histories, which are as near to its own as sums are, and from its
         weights. Returns the distance of the gradients, which are what a step of plain descent moves weights by: the largest
         of all parameters, relative to its gradient, but for the rounding of the weights."""
@@ -150,7 +150,9 @@ class Fp8(Text):
             far = (parameter.detach() - LR * parameter.grad - state[name]).norm().item() - 6e-8 * state[name].norm().item()
             worst = max(worst, far / max(LR * parameter.grad.norm().item(), 1e-20))  # of what is all too small for E4M3 at first
         for recipe, role, scale, history in self.states(state):
-            far = 0.5 if role == "grad_output" else 5e-2  # small gradients by a scale of 1 are a few numbers of E5M2, or none
+            # A number of E5M2 that is rounded to the other side moves by a quarter of its size at most. With the first scale, 1, most
+            # gradients are below its normal numbers, where the next one is up to twice as large. Measured: 3 % in one step of 20.
+            far = 5e-2 if role != "grad_output" else 0.5 if first else 0.25
             torch.testing.assert_close(scale, recipe.scales[role], rtol=far, atol=0)
             torch.testing.assert_close(history, recipe.histories[role], rtol=far, atol=1e-9)
         self.adopt(state)
@@ -172,7 +174,7 @@ class Fp8(Text):
             self.theirs.zero_grad()
             loss.backward()
             apart.append(abs(row["loss"] / loss.item() - 1))
-            moved.append(self.take(load_file(trainer.folder / f"run/checkpoints/checkpoint_{step}/model.safetensors")))
+            moved.append(self.take(load_file(trainer.folder / f"run/checkpoints/checkpoint_{step}/model.safetensors"), step == 0))
         turned = sum(away > 1e-5 for away in apart)
         print(f"{name}, {made[0]}: losses of {len(metrics)} steps {np.median(apart):.1e} from the recipe (median), {turned} above 1e-5, "
               f"at most {max(apart):.1e}; gradients {np.median(moved):.1e}, at most {max(moved):.1e}", flush=True)
@@ -195,8 +197,10 @@ class Fp8(Text):
         with torch.no_grad():  # batch by batch, as scales of the tensor at hand are
             batches = rows.split(self.BATCH)
             wanted = sum(self.loss(batch[:, :-1], batch[:, 1:]).item() * len(batch) for batch in batches) / len(rows)
-        self.assertLess(abs(loss / wanted - 1), 1e-4, "an evaluation")  # in which some rounding may turn
-        self.assertLess(abs(metrics[-1]["eval_loss"] / wanted - 1), 1e-4, "the trainer's own")
+        # In 8 bits a rounding that turns moves a batch by up to 2e-4, of several that an evaluation is the mean of; te has none here.
+        far = 1e-4 if not all(isinstance(recipe, Delayed) for recipe in self.recipes.values()) else 1e-5
+        self.assertLess(abs(loss / wanted - 1), far, "an evaluation")
+        self.assertLess(abs(metrics[-1]["eval_loss"] / wanted - 1), far, "the trainer's own")
 
     def check_resumed(self, trainer):
         whole = load_file(trainer.folder / "run/model.safetensors")
@@ -265,7 +269,7 @@ class Fp8(Text):
                 loss.backward()
                 total += loss.item()
             apart.append(abs(row["loss"] / total - 1))
-            moved.append(self.take(load_file(trainer.folder / f"run/checkpoints/checkpoint_{step}/model.safetensors")))
+            moved.append(self.take(load_file(trainer.folder / f"run/checkpoints/checkpoint_{step}/model.safetensors"), step == 0))
         print(f"{name}, two ranks, {parallelism}: losses {np.median(apart):.1e} (median), at most {max(apart):.1e}; gradients "
               f"{np.median(moved):.1e}, at most {max(moved):.1e}", flush=True)
         self.assertLess(np.median(apart), 1e-6)
