@@ -30,10 +30,9 @@ def usage(output):
 
 
 def widest(ptx):
-    """{kernel: bytes of the widest access of the device's memory} of a .ptx."""
+    """{kernel: bytes of the widest load from the device's memory, and of the widest store} of a .ptx."""
     found = {}
     for name, body in re.findall(r"^(?:\.visible |\.weak )*\.entry (\w+)\((.*?)^\}", ptx, re.M | re.S):
-        widths = [int(count or 1) * ELEMENT[bits] for count, bits in
-                  re.findall(r"\b(?:ld|st)\.global(?:\.\w+)*?(?:\.v(\d))?\.[a-z](\d+)\b", body)]
-        found[plain(name)] = max(widths, default=0)
+        accesses = re.findall(r"\b(ld|st)\.global(?:\.\w+)*?(?:\.v(\d))?\.[a-z](\d+)\b", body)
+        found[plain(name)] = tuple(max((int(count or 1) * ELEMENT[bits] for kind, count, bits in accesses if kind == way), default=0) for way in ("ld", "st"))
     return found

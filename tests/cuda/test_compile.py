@@ -1,6 +1,6 @@
 """CUDA trainers compile by nvcc without a warning and link with the libraries of the toolkit, as accel-gen build does it
-for all architectures. What nvcc reports on the way: no kernel keeps registers in memory, but those of SPILLS, and those of WIDE move
-16 bytes at a time. SKIPPED where there is no nvcc. --all: every example job, in every type (ninja soak)."""
+for all architectures. What nvcc reports on the way: no kernel keeps registers in memory, but those of SPILLS, and those of WIDE load
+16 bytes at a time and store at least 8. SKIPPED where there is no nvcc. --all: every example job, in every type (ninja soak)."""
 
 import pathlib
 import re
@@ -99,13 +99,15 @@ def spilling(output):
 def narrow(paths):
     """A kernel for memory that is not aligned, or for rows of a number that no pack divides, moves one number."""
     for path in paths:
-        for kernel, width in machine_code.widest(path.read_text()).items():
+        for kernel, (loaded, stored) in machine_code.widest(path.read_text()).items():
             word = begins(kernel, WIDE)
             if word is None or kernel.endswith("<1>"):
                 continue
             WIDE[word] = True
-            if width < 16:
-                yield f"{kernel} moves no more than {width} bytes at a time"
+            if loaded < 16:
+                yield f"{kernel} loads no more than {loaded} bytes at a time"
+            if stored < 8:  # of numbers of 16 bits that were made of others of 32
+                yield f"{kernel} stores no more than {stored} bytes at a time"
 
 
 if __name__ == "__main__":

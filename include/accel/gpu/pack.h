@@ -21,6 +21,13 @@ template <int count, typename type> __device__ inline void accel_store(type *to,
   *(accel_pack<type, count> *)to = pack;
 }
 
+/* The same at to[at], a multiple of their count: of an index in packs a compiler sees that this is one access, of the
+ * sum of a row's and a column's offset nvcc does not for architectures before sm_100. */
+template <int count, typename type>
+__device__ inline void accel_store(type *to, size_t at, const accel_pack<type, count> &pack) {
+  ((accel_pack<type, count> *)to)[at / count] = pack;
+}
+
 /* Whether so many neighbours can be moved in one access, wherever one of these begins. */
 template <int count> static inline bool accel_packs() {
   return true;

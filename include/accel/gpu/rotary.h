@@ -13,9 +13,10 @@ __device__ inline void accel_turn_pair(result *to_left, result *to_right, type l
   accel_put(to_right, back ? r * c - l * s : r * c + l * s);
 }
 
-/* As many pairs as `width` says, neighbours, of which the right halves are `half` columns after the left ones. */
+/* As many pairs as `width` says, neighbours from to[at] on, of which the right halves are `half` columns after the left
+ * ones. */
 template <int width, size_t half, bool back, typename result, typename type>
-__device__ inline void accel_turn_halves(result *to, const type *from, const float *cos, const float *sin) {
+__device__ inline void accel_turn_halves(result *to, size_t at, const type *from, const float *cos, const float *sin) {
   const accel_pack<float, width> c = accel_load<width>(cos), s = accel_load<width>(sin);
   const accel_pack<type, width> first = accel_load<width>(from), second = accel_load<width>(from + half);
   accel_pack<result, width> to_first, to_second;
@@ -23,8 +24,8 @@ __device__ inline void accel_turn_halves(result *to, const type *from, const flo
   for (int e = 0; e < width; e++)
     accel_turn_pair<back>(&to_first.items[e], &to_second.items[e], first.items[e], second.items[e], c.items[e],
                           s.items[e]);
-  accel_store(to, to_first);
-  accel_store(to + half, to_second);
+  accel_store(to, at, to_first);
+  accel_store(to, at + half, to_second);
 }
 
 #endif

@@ -155,7 +155,7 @@ __device__ inline void accel_store_sums(result *y, const accel_sums<type> *sums,
             const float sum = patch[line * pitch + position + n + e];
             accel_put(to.items + e, add ? accel_float(to.items[e]) + sum : sum);
           }
-          accel_store(y + row * columns + column, to);
+          accel_store(y, row * columns + column, to);
         }
       }
       __syncwarp();

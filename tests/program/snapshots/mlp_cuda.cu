@@ -35,7 +35,7 @@ template <int width> __global__ void __launch_bounds__(256) relu_3x7(float *y, c
     const float v0 = from0.items[e];
     to0.items[e] = v0 < 0.0f ? 0.0f : v0;
   }
-  accel_store(y + i, to0);
+  accel_store(y, i, to0);
 }
 } // namespace device
 
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(256) relu_backward_3x7(float *y, const float *
   for (int e = 0; e < width; e++) {
     to0.items[e] = from1.items[e] > 0.0f ? from0.items[e] : 0.0f;
   }
-  accel_store(y + i, to0);
+  accel_store(y, i, to0);
 }
 } // namespace device
 
@@ -93,7 +93,7 @@ template <int width> __global__ void __launch_bounds__(256) constant_1(float *y)
   for (int e = 0; e < width; e++) {
     to0.items[e] = 1.0f;
   }
-  accel_store(y + 0, to0);
+  accel_store(y, 0, to0);
 }
 } // namespace device
 
