@@ -1,12 +1,16 @@
 """Programs for GPUs as nvcc compiles them, to PTX, which the stand-ins' interpreter runs (tests/cuda/standin/ptx)."""
 
 import functools
+import pathlib
 import re
 import shutil
 import subprocess
+import sys
+import time
 
 from host import TREE, HostTrainer, compile_all
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))  # tests/parallel has files of the same names
 PARTS = [TREE / "build" / "libaccel-nccl.a", TREE / "build" / "libaccel-tcp.a", TREE / "build" / "libaccel-cuda.a",
          TREE / "build" / "libaccel-standin.a", TREE / "build" / "libaccel-ptx.a", TREE / "build" / "lib" / "ptx.a",
          TREE / "build" / "libaccel-gen.a", TREE / "build" / "libaccel-runtime.a", TREE / "build" / "libaccel-runtime" / "base.a"]
@@ -63,11 +67,12 @@ def write_arrays(program):
 
 
 class PtxTrainer(HostTrainer):
-    """A job for GPUs whose kernels nvcc compiles to PTX."""
+    """A job for GPUs whose kernels nvcc compiles to PTX for `architecture`. Every access is seen, whether `watched` or not."""
 
-    def __init__(self, job, architecture="80", program="train"):
-        super().__init__(job, PARTS, program=program)
-        self.architecture = architecture
+    architecture = "80"
+
+    def __init__(self, job, parts=None, watched=False, program="train"):
+        super().__init__(job, parts or PARTS, program=program)
 
     def build(self, *edits):
         """`edits`: (the name of a header of accel/gpu or trainer.cu, a text in it, the text in its place) each, before
@@ -94,5 +99,15 @@ class PtxTrainer(HostTrainer):
             shutil.copytree(TREE / "include" / "accel", self.folder / "accel")
         return self.folder / "accel" / "gpu" / name
 
+    def settings(self):
+        """What the stand-ins are told of the program."""
+        return {"STANDIN_ARCH": self.architecture.rstrip("a"), "STANDIN_ARRAYS": str(self.arrays)}
+
     def run(self, *flags, **environment):
-        return super().run(*flags, STANDIN_ARCH=self.architecture[:2], STANDIN_ARRAYS=str(self.arrays), **environment)
+        began = time.monotonic()
+        rows = super().run(*flags, **self.settings(), **environment)
+        print(f"# {len(rows)} steps, {(time.monotonic() - began) / max(len(rows), 1):.2f} s a step", file=sys.stderr)
+        return rows
+
+    def start(self, ranks, *flags, **environment):
+        return super().start(ranks, *flags, **{**self.settings(), **environment})

@@ -51,12 +51,13 @@ def write_documents(folder):
 
 
 class Axes(unittest.TestCase):
+    parts, device = None, HostTrainer
     ALONE = {}  # by the job: what one process has left
 
     def made(self, kind, job, **more):
         """A trainer that has run: of one process on the processor, or of the job's ranks over the stand-ins."""
         job = json.loads(json.dumps(job))
-        trainer = Trainer(job) if kind == "cpu" else HostTrainer(job, PARTS, **more)
+        trainer = Trainer(job) if kind == "cpu" else self.device(job, self.parts, **more)
         (trainer.folder / "corpus.txt").write_bytes(CORPUS)
         if job["data"]["train"]["format"] == "tokens":
             write_documents(trainer.folder)
@@ -99,7 +100,7 @@ class Axes(unittest.TestCase):
         """What a program that only runs the model forward says of the weights: on as many ranks as divide the model over the
         stand-ins, and as one process on the processor."""
         flags = ["--weights", "model.safetensors", *flags]
-        programs = HostTrainer(json.loads(json.dumps(trained.job)), PARTS, program=kind), Trainer(json.loads(json.dumps(job)))
+        programs = self.device(json.loads(json.dumps(trained.job)), self.parts, program=kind), Trainer(json.loads(json.dumps(job)))
         for program in programs:
             for name in ("corpus.txt", "run/model.safetensors"):
                 shutil.copy(trained.folder / name, program.folder)
@@ -257,5 +258,5 @@ load_tests = rotating(5)
 
 
 if __name__ == "__main__":
-    PARTS = objects()
+    Axes.parts = objects()
     unittest.main(argv=sys.argv[:1], defaultTest=[word for word in sys.argv[1:] if not word.startswith("-")] or None)

@@ -1,29 +1,49 @@
 """Kernels that nvcc has compiled, run instruction by instruction (tests/cuda/standin/ptx): whole programs beside those for the
 processor, from the same weights and batches, and faults that are planted, each found by the check that names it.
 
-Programs are skipped where there is no nvcc. The suite runs one of them, for few steps.
+Programs are skipped where there is no nvcc. The suite runs two of them, for few steps.
 
-usage: test_ptx.py [NAME...], of a case of test_training.py or a class; --all: every case, float32 and bf16 (ninja soak)"""
+usage: test_ptx.py [NAME...] [--sm=90a] [--orders=20] [--all]
+  NAME       of a case of runs(), as gpt, evaluate_gpt, generate_llama, sharded_states, topology_table, tp; or a class
+  --sm       the architecture that is compiled for: 80, 90a or 100
+  --orders   in how many drawn orders of blocks and warps a program that trains must give the same bits
+  --all      every case, and all planted faults (ninja soak)"""
 
+import itertools
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import ml_dtypes
 import numpy as np
-from host import TREE, Trainer
+from host import TREE
 from ptx import PtxTrainer, nvcc
-from test_training import CASES, KEYS, MORE, TOLERANCES, case, write_data
+from rotation import in_turn  # tests/program
+
+import test_axes  # isort: skip
+import test_forward  # isort: skip
+import test_ranks  # isort: skip
+import test_sharded  # isort: skip
+import test_training  # isort: skip
+from test_training import CASES, KEYS, MORE, case, write_data  # isort: skip
 
 DRIVER = TREE / "build" / "tests" / "cuda" / "ptx_driver"
 EXAMPLE = {"n_layer": 1, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
 DATA = {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 2, "sequence_length": 8}
-TINY = {"tiny": case("nanogpt", EXAMPLE, DATA, training={"steps": 20, "seed": 3}),
-        "tiny_bf16": case("nanogpt", EXAMPLE, DATA, training={"steps": 20, "seed": 3}, precision={"mixed_precision": "bf16"}, devices={"attention": "own"})}
+TINY = {"tiny": case("nanogpt", EXAMPLE, DATA, training={"steps": 3, "seed": 3}),
+        "tiny_bf16": case("nanogpt", EXAMPLE, DATA, training={"steps": 3, "seed": 3}, precision={"mixed_precision": "bf16"}, devices={"attention": "own"},
+                          optimizer={"name": "adamw", "eps": 1e-4})}  # the gradient of the bias of keys is rounding alone
+SMALL = ("tiny", "evaluate_tiny", "generate_tiny", "sharded_averages_of_weights", "tp")  # the suite runs one of these
+ORDERS = 2
+
+
+def without_times(rows):
+    return [{key: row[key] for key in KEYS if key in row} for row in rows]
+
 
 # ---- Kernels by hand: thread i of 64 in each block, %i its number, %b the block's, %o the result's address of 64 words ----
 
@@ -51,6 +71,8 @@ add.s32 %x, %x, %y;
 """
 LEFT = "xor.b32 %y, %i, 32;\nshl.b32 %y, %y, 2;\nmov.u32 %z, words;\nadd.s32 %y, %z, %y;\n"  # %y: the word of the other warp's thread
 EXCHANGE = f"st.shared.u32 [%x], %i;\nbar.sync 0;\n{LEFT}ld.shared.u32 %z, [%y];\nst.global.u32 [%d], %z;\n"
+SUM = "setp.ne.u32 %p, %i, 0;\nmov.u32 %z, words;\n@!%p st.shared.u32 [%z], %i;\nbar.sync 0;\nred.shared.add.u32 [%z], %i;\n"
+OTHER = "xor.b32 %y, %i, 32;\nmul.wide.u32 %e, %y, 4;\nadd.s64 %e, %o, %e;\n"  # %e: the word of the other warp's thread in the result
 NEIGHBOUR = "xor.b32 %y, %i, 1;\nshl.b32 %y, %y, 2;\nmov.u32 %z, words;\nadd.s32 %y, %z, %y;\n"  # of the same warp
 HALF = "and.b32 %y, %i, 31;\nsetp.lt.u32 %p, %y, 16;\n"
 
@@ -63,11 +85,17 @@ SOUND = {
     "the barrier out of line": f"{HALF}@%p bra far;\nback:\nbar.sync 0;\nst.global.u32 [%d], %i;\nret;\nfar:\nmov.u32 %z, 1;\nbra back;\n",
     "ended threads": "setp.gt.u32 %p, %i, 40;\n@%p ret;\nbar.sync 0;\nst.global.u32 [%d], %i;\n",
     "a vote of the block": "setp.gt.u32 %p, %i, 40;\nbar.red.or.pred %q, 0, %p;\nselp.u32 %z, 1, 0, %q;\nst.global.u32 [%d], %z;\n",
+    "a ballot": f"setp.gt.u32 %p, %i, 40;\nvote.sync.ballot.b32 %z, %p, -1;\nst.global.u32 [%d], %z;\n",
     "what nobody uses": "setp.lt.u32 %p, %i, 64;\nadd.s32 %z, %z, 1;\nselp.b32 %z, %i, %z, %p;\nsetp.eq.u32 %q, %b, %z;\nor.pred %q, %p, %q;\n@%q st.global.u32 [%d], %z;\n",
     "own memory": "mov.u64 %e, own;\nst.local.u32 [%e+4], %i;\nld.local.u32 %z, [%e+4];\nst.global.u32 [%d], %z;\n",
+    "a sum of all": f"{SUM}bar.sync 0;\nld.shared.u32 %z, [%z];\nst.global.u32 [%d], %z;\n",
+    "a sum of all blocks": "red.global.add.u32 [%g], %i;\nsetp.eq.u32 %p, %b, 0;\n@%p st.global.u32 [%d], %i;\n",
+    "a word of the device that passes a barrier": f"st.global.u32 [%d], %i;\nbar.sync 0;\n{OTHER}ld.global.u32 %z, [%e];\nbar.sync 0;\nst.global.u32 [%d], %z;\n",
     "an asynchronous copy": f"shl.b32 %y, %i, 4;\nand.b32 %y, %y, 255;\nmov.u32 %z, words;\nadd.s32 %z, %z, %y;\nsetp.gt.u32 %p, %i, 15;\n@%p bra wait;\n"
                             "cp.async.cg.shared.global [%z], [%g], 16;\nwait:\ncp.async.commit_group;\ncp.async.wait_group 0;\nbar.sync 0;\n"
                             "ld.shared.u32 %z, [%x];\nst.global.u32 [%d], %z;\n",
+    "an asynchronous copy of 4 bytes": "mul.wide.u32 %e, %i, 4;\nadd.s64 %e, %g, %e;\ncp.async.ca.shared.global [%x], [%e], 4;\ncp.async.commit_group;\ncp.async.wait_group 0;\n"
+                                       "ld.shared.u32 %z, [%x];\nst.global.u32 [%d], %z;\n",
 }
 
 # name: (the check, how a block of 64 threads breaks its rule, what is said, blocks)
@@ -90,6 +118,15 @@ FAULTY = {
     "an address without a value": ("add.s64 %d, %o, %e;\nst.global.u32 [%d], %i;\n", "st.global.u32: operand 1 has no value", 1),
     "a value of half of the lanes": (f"{HALF}@%p mov.u32 %z, 1;\nst.global.u32 [%d], %z;\n", "st.global.u32: operand 2 has no value .*thread 16", 1),
     "own memory without a value": ("mov.u64 %e, own;\nld.local.u32 %z, [%e];\n", "memory of the thread at 0, which was never written", 1),
+    "a sum that is read before all have added": (f"{SUM}ld.shared.u32 %z, [%z];\nst.global.u32 [%d], %z;\n", r"a race: shared memory at 0, which (other threads write|thread \d+ writes) with no", 1),
+    "a sum that begins late": (f"mov.u32 %z, words;\nst.shared.u32 [%z], 0;\n{SUM.partition('bar.sync 0;')[2]}", "a race: shared memory at 0, which thread", 1),
+    "a sum of blocks that one reads": ("red.global.add.u32 [%g], %i;\nld.global.u32 %z, [%g];\nst.global.u32 [%o], 0;\n", "a race: memory at .*, which other threads of the block", 1),
+    "a sum of blocks that the second reads": ("setp.eq.u32 %p, %b, 0;\n@%p red.global.add.u32 [%g], %i;\n@!%p ld.global.u32 %z, [%g];\n", "a race: byte 0 .*, which block 0 of the same launch writes .*block 1", 2),
+    "a missing barrier for a word of the device": (f"st.global.u32 [%d], %i;\n{OTHER}ld.global.u32 %z, [%e];\nbar.sync 0;\nst.global.u32 [%d], %z;\n",
+                                                   r"(ld.global.u32: memory at .*, which was never written|a race: memory at .*, which thread \d+ of the block writes)", 1),
+    "a word of the device that two threads write": ("mul.wide.u32 %e, %b, 4;\nadd.s64 %e, %o, %e;\nst.global.u32 [%e], %i;\n", "a race: lane 0 stores another value", 1),
+    "a word of the device that two warps write": ("shr.u32 %y, %i, 5;\nst.global.u32 [%o], %y;\n", "a race: memory at .*, which thread 31 of the block writes with no barrier", 1),
+    "a word of the device that is read too late": (f"ld.global.u32 %z, [%g];\nst.global.u32 [%g], 1;\n", "a race: memory at .*, which other threads of the block have touched", 1),
     "a race of blocks": ("st.global.u32 [%d], %b;\n", r"st.global.u32: a race: byte 0 .*, which block 0 of the same launch writes .*block 1 0 0", 2),
     "a block that reads what another writes": ("setp.eq.u32 %p, %b, 0;\n@!%p ld.global.u32 %z, [%d];\n@%p st.global.u32 [%d], %i;\n", "ld.global.u32: a race", 2),
     "a mask without the lane": (f"shfl.sync.bfly.b32 %z, %i, 1, 31, 65535;\n", "shfl.sync.bfly.b32: the mask 0000ffff, which has not the lane itself", 1),
@@ -120,7 +157,9 @@ class Rules(unittest.TestCase):
 
     def test_sound(self):
         expected = {"exchange": np.arange(64) ^ 32, "barrier of a warp": np.arange(64) ^ 1, "shuffle": np.arange(64) ^ 1, "own memory": np.arange(64),
-                    "paths that join": np.where(np.arange(64) % 32 < 16, 2, 1), "a vote of the block": np.ones(64), "an asynchronous copy": np.arange(64) % 4}
+                    "paths that join": np.where(np.arange(64) % 32 < 16, 2, 1), "a vote of the block": np.ones(64), "a sum of all": np.full(64, 2016), "a ballot": np.repeat([0, 0xFFFFFE00], 32),
+                    "a word of the device that passes a barrier": np.arange(64) ^ 32, "an asynchronous copy": np.arange(64) % 4}
+        expected["an asynchronous copy of 4 bytes"] = np.arange(64)
         for name, body in SOUND.items():
             ended, made = self.run_kernel(body, 1)
             self.assertEqual(ended.returncode, 0, f"{name}: {ended.stderr}")
@@ -135,11 +174,23 @@ class Rules(unittest.TestCase):
                 self.assertRegex(ended.stderr, said)
 
 
-def multiply(kind, layout):
-    """A product of 16 x 16 numbers by tensor cores: fragments of the device's memory, sums in the block's."""
-    a, b = ([f"%{letter}{i}" for i in range(4 if kind == "bf16" else 8)] for letter in "ab")
+PRODUCTS = list(itertools.product(("bf16", "f16", "tf32"), ("row", "col"), ("row", "col"), (".global", ".shared", "")))
+
+
+def bring(name, given, depth):
+    """16 x depth numbers, as 8 or 4 words a lane, to shared memory, and their generic address to %l or %r."""
+    moved = "".join(f"ld.global.u32 %x, [%d+{128 * i}];\nst.shared.u32 [%e+{128 * i}], %x;\n" for i in range(4))
+    return (f"mov.u32 %i, %tid.x;\nmul.wide.u32 %d, %i, 4;\nmov.u64 %e, {name};\nadd.s64 %e, %e, %d;\nadd.s64 %d, %d, {given};\n{moved}bar.warp.sync -1;\n"
+            f"mov.u64 {given}, {name};\n")
+
+
+def multiply(kind, layout, other, space):
+    """A product of 16 x 16 numbers, of 8 in common for TF32, by tensor cores: fragments of the device's memory or the block's, sums in
+    the block's. Without a space addresses are generic ones, of the block's."""
+    depth = 8 if kind == "tf32" else 16
+    a, b = ([f"%{letter}{i}" for i in range(8 if kind == "f16" else 4)] for letter in "ab")
     a, b, c = (f"{{{', '.join(names)}}}" for names in (a, b, [f"%c{i}" for i in range(8)]))
-    types = "f32.bf16.bf16.f32" if kind == "bf16" else "f32.f32"
+    types, shape = "f32.f32" if kind == "f16" else f"f32.{kind}.{kind}.f32", f"m16n16k{depth}"
     return f""".version 8.0
 .target sm_80
 .address_size 64
@@ -147,18 +198,23 @@ def multiply(kind, layout):
 {{
 .reg .b32 %a<8>, %b<8>, %s, %i, %at, %x;
 .reg .f32 %c<8>;
-.reg .b64 %o, %l, %r, %d;
+.reg .b64 %o, %l, %r, %d, %e, %to;
 .reg .pred %p;
 .shared .align 32 .b8 sums[1024];
+.shared .align 32 .b8 lefts[512];
+.shared .align 32 .b8 rights[512];
 ld.param.u64 %o, [result];
 ld.param.u64 %l, [left];
 ld.param.u64 %r, [right];
+{"" if space == ".global" else bring("lefts", "%l", depth) + bring("rights", "%r", depth)}mov.u64 %to, sums;
+{"".join(f"cvta.shared.u64 {at}, {at};{chr(10)}" for at in ("%to", "%l", "%r")) if space == "" else ""}mov.u32 %s, {depth if layout == "row" else 16};
+{"".join(f"mov.f32 %c{i}, 0f3F800000;{chr(10)}" for i in range(8))}wmma.load.a.sync.aligned.{layout}.{shape}{space}.{kind} {a}, [%l], %s;
+mov.u32 %s, {16 if other == "row" else depth};
+wmma.load.b.sync.aligned.{other}.{shape}{space}.{kind} {b}, [%r], %s;
 mov.u32 %s, 16;
-{"".join(f"mov.f32 %c{i}, 0f3F800000;{chr(10)}" for i in range(8))}wmma.load.a.sync.aligned.{layout}.m16n16k16.global.{kind} {a}, [%l], %s;
-wmma.load.b.sync.aligned.row.m16n16k16.global.{kind} {b}, [%r], %s;
-wmma.mma.sync.aligned.{layout}.row.m16n16k16.{types} {c}, {a}, {b}, {c};
+wmma.mma.sync.aligned.{layout}.{other}.{shape}.{types} {c}, {a}, {b}, {c};
 mov.u32 %at, sums;
-wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%at], {c}, %s;
+wmma.store.d.sync.aligned.row.{shape}{space.replace("global", "shared")}.f32 [%to], {c}, %s;
 bar.warp.sync -1;
 mov.u32 %i, %tid.x;
 next:
@@ -180,57 +236,77 @@ ret;
 class Matrices(unittest.TestCase):
     def test_products(self):
         rng = np.random.default_rng(1)
-        for kind, dtype in (("bf16", ml_dtypes.bfloat16), ("f16", np.float16)):
-            for layout in ("row", "col"):
-                left, right = (rng.normal(size=(16, 16)).astype(dtype) for _ in range(2))
-                with tempfile.TemporaryDirectory() as held:
-                    folder = pathlib.Path(held)
-                    (folder / "one.ptx").write_text(multiply(kind, layout))
-                    (left if layout == "row" else left.T.copy()).tofile(folder / "left")
-                    right.tofile(folder / "right")
-                    subprocess.run([DRIVER, folder / "one.ptx", "one", "1", "32", f"out:{folder / 'result'}:1024", f"inout:{folder / 'left'}", f"inout:{folder / 'right'}"], check=True)
-                    made = np.fromfile(folder / "result", np.float32).reshape(16, 16)
-                wanted = left.astype(np.float64) @ right.astype(np.float64) + 1
-                np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6, err_msg=f"{kind}, {layout}")
+        dtypes = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "tf32": np.float32}
+        for kind, layout, other, space in PRODUCTS:
+            depth = 8 if kind == "tf32" else 16
+            left, right = (rng.normal(size=shape).astype(dtypes[kind]) for shape in ((16, depth), (depth, 16)))
+            if kind == "tf32":  # numbers of this type
+                left, right = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (left, right))
+            with tempfile.TemporaryDirectory() as held:
+                folder = pathlib.Path(held)
+                (folder / "one.ptx").write_text(multiply(kind, layout, other, space))
+                for name, matrix, order in (("left", left, layout), ("right", right, other)):
+                    (matrix if order == "row" else matrix.T.copy()).tofile(folder / name)
+                subprocess.run([DRIVER, folder / "one.ptx", "one", "1", "32", f"out:{folder / 'result'}:1024", f"inout:{folder / 'left'}", f"inout:{folder / 'right'}"], check=True)
+                made = np.fromfile(folder / "result", np.float32).reshape(16, 16)
+            wanted = left.astype(np.float64) @ right.astype(np.float64) + 1
+            np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6, err_msg=f"{kind}, {layout}, {other}, {space}")
 
 
 @unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
-class Programs(unittest.TestCase):
-    """A job's program for GPUs, by nvcc's PTX, against its program for the processor."""
+class Programs(test_training.Comparison):
+    """A job's program for GPUs, by nvcc's PTX, against its program for the processor: losses, norms, evaluations and weights."""
 
-    def check(self, name, job, architecture="80"):
-        precision = job.get("precision", {})
-        tolerance = TOLERANCES.get(precision.get("mixed_precision", "tf32" if precision.get("tf32") else None), 2e-5)
-        copies = [json.loads(json.dumps(job)) for _ in range(2)]
-        for group, key in (("devices", "attention"), ("devices", "convolution"), ("precision", "tf32")):  # of GPUs alone
-            copies[0].get(group, {}).pop(key, None)
-        trainers, rows = [Trainer(copies[0]), PtxTrainer(copies[1], architecture)], []
-        for trainer in trainers:
-            write_data(trainer.folder, job["data"].get("features", 64 if "inputs" in job["data"] else 1))
-            trainer.build()
-            began = time.monotonic()
-            rows.append(trainer.run())
-        took = time.monotonic() - began
-        away = 0.0
-        for one, other in zip(*rows, strict=True):
-            for key in KEYS:
-                if one.get(key) is not None:
-                    np.testing.assert_allclose(other[key], one[key], rtol=tolerance, err_msg=f"{name}: {key} of {one['step']}")
-            if one.get("loss"):
-                away = max(away, abs(other["loss"] - one["loss"]) / abs(one["loss"]))
-        print(f"# {name}: losses of {len(rows[0])} steps differ by {away:.1e}, {took / len(rows[0]):.2f} s a step", file=sys.stderr)
-        return trainers[1], rows[1]
+    device = PtxTrainer
 
-    def test_tiny(self):
-        job = json.loads(json.dumps(TINY["tiny_bf16"]))
-        job["training"]["steps"] = 3
-        trainer, rows = self.check("tiny_bf16", job)
-        again = trainer.run(STANDIN_ORDER="7")  # blocks and warps in an order that is drawn
-        self.assertEqual([row["loss"] for row in rows], [row["loss"] for row in again[-len(rows):]])
+    def turn_round(self, name, trainer, lines, weights):
+        """The same bits where blocks and warps take turns in an order that is drawn."""
+        lines, kept = without_times(lines), trainer.folder / "straight"
+        (trainer.folder / "run").rename(kept)
+        for order in range(1, ORDERS + 1):
+            self.assertEqual(without_times(trainer.run(STANDIN_ORDER=str(order)))[-len(lines):], lines, f"{name}: order {order}")
+            for key, value in trainer.weights().items():
+                np.testing.assert_array_equal(value.view(np.uint8), weights[key].view(np.uint8), f"{name}: {key}, order {order}")
+            shutil.rmtree(trainer.folder / "run")
+
+
+@unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
+class Texts(test_forward.Forward):
+    """What evaluators report, and tokens and logits of text generators."""
+
+    device = PtxTrainer
+
+    def said(self, trainer, *flags, **environment):
+        return super().said(trainer, *flags, **(trainer.settings() if isinstance(trainer, PtxTrainer) else {}), **environment)
+
+
+@unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
+class Sharded(test_sharded.Sharded):
+    """Ranks that divide states, gradients or weights, against one process on the processor."""
+
+    device = PtxTrainer
+
+
+@unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
+class Order(test_ranks.Order):
+    """Sums whose bits do not depend on who has which micro-batches."""
+
+    device = PtxTrainer
+
+
+@unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
+class Tensors(test_axes.Axes):
+    """Ranks that divide tensors, against one process on both devices."""
+
+    device = PtxTrainer
+
+    def two(self, **groups):
+        self.beside(2, {"tp": 2}, config=test_axes.GPT, steps=4, training={"eval_interval": 4, "eval_iters": "all"}, **groups)
 
 
 SUMS = "    __syncthreads();\n    x = 0;"
 # Faults in the program of tiny_bf16: an edit, and what is said of the kernel.
+OUTSIDE = "outside of the array that the address was derived from"
 PLANTED = {
     "no barrier before the parts of a sum": (("group.h", SUMS, "    x = 0;"), r"shared memory at .*(no barrier|never written).*trainer.cu:\d+ by group.h:\d+"),
     "half of each warp at the barrier of a sum": (("group.h", SUMS, f"    if (threadIdx.x % 32 < 16)\n{SUMS}"), "bar.sync: divergence|a race: shared memory"),
@@ -245,7 +321,32 @@ PLANTED = {
     "all blocks the first numbers": (("trainer.cu", "(size_t)blockIdx.x * 256 + threadIdx.x; i < count;", "threadIdx.x; i < count;"), "narrow_weights.*a race: .* of the same launch"),
     "a pack that is not aligned": (("trainer.cu", "add_bf16_2x8x16<4>, 1, 256, y, x0, x1)", "add_bf16_2x8x16<4>, 1, 256, y, x0, x1 + 1)"), "add_bf16.*an address that is not a multiple of 8"),
     "more threads than registers": (("trainer.cu", "device::add_bf16_2x8x16<4>, 1, 256,", "device::add_bf16_2x8x16<4>, 1, 512,"), "a block of 512 threads, of at most 256"),
+    "no barrier before a column's sum": (("group.h", "% 32] = sum;\n  __syncthreads();", "% 32] = sum;"), "two_columns.*(a race|never written)"),
+    "warps that leave before a barrier": (("embedding.h", "if (!__syncthreads_or(own > 0)) return 0;", "if (own == 0) return 0;"), "embedding.*(divergence|a race|never written)"),
+    "a kernel that is left out": (("trainer.cu", "accel_launch(device::gelu_bf16_2x8x64<8>, 1, 256, y, x);", "return;"), "reads byte .*(never written|in an earlier batch, and nothing in this one)"),
+    "a cast that is left out": (("trainer.cu", "accel_launch(device::cast_bfloat16_bf16_2x8x16<4>, 1, 256, y, x);", "return;"), "(never written|in an earlier batch, and nothing in this one)"),
+    "a column of padding": (("cross_entropy.h", "for (size_t v = whole + threadIdx.x; v < classes; v += 256)", "for (size_t v = whole + threadIdx.x; v <= classes; v += 256)"), "cross_entropy.*never written"),
+    "rows that are not there": (("trainer.cu", "layer_norm_bf16_2x8x16<4>, 2, 256, y, mean, rstd, x, weight", "layer_norm_bf16_2x8x16<4>, 3, 256, y, mean, rstd, x, weight"), f"layer_norm.*{OUTSIDE}"),
+    "rows that are left out": (("trainer.cu", "layer_norm_bf16_2x8x16<4>, 2, 256, y, mean, rstd, x, weight", "layer_norm_bf16_2x8x16<4>, 1, 256, y, mean, rstd, x, weight"),
+                               "(never written|in an earlier batch, and nothing in this one)"),
+    "a row that is not aligned": (("trainer.cu", "row[n] = accel_load<width>(x + r * 16 + c);", "row[n] = accel_load<width>(x + r * 16 + c + 1);"), "layer_norm.*an address that is not a multiple of 16"),
+    "all threads store a number": (("trainer.cu", "if (lane == 0) scale[0] =", "scale[0] ="), "inverse_target_count.*a race: memory at .* of the block writes with no barrier"),
+    "another lane's number from memory": (("trainer.cu", "const float s = 1.0f / sqrtf(accel_sum<32>(squares) / 16.0f + 1e-05f);\n  if (lane == 0) {\n    mean[r] = m;\n    rstd[r] = s;\n  }",
+                                           "if (lane == 0) rstd[r] = 1.0f / sqrtf(squares / 16.0f + 1e-05f);\n  mean[r] = m;\n  const float s = rstd[r];"), "layer_norm.*(a race: memory|never written)"),
+    "a gradient that takes another's place": (("trainer.cu", "_shape>(dk, dv, q,", "_shape>(dk, dk, q,"), "(never written|in an earlier batch, and nothing in this one)"),
+    "half of a block's threads": (("trainer.cu", "dim3(1, 2, 2), 64, y, lse", "dim3(1, 2, 2), 32, y, lse"), "attention.*shared memory at .*never written"),
+    "a head too many": (("trainer.cu", "dim3(1, 2, 2), 64, y, lse", "dim3(1, 3, 2), 64, y, lse"), f"attention.*({OUTSIDE}|a race|never written)"),
+    "a sample too many": (("trainer.cu", "dim3(1, 2, 2), 64, y, lse", "dim3(1, 2, 3), 64, y, lse"), f"attention.*{OUTSIDE}"),
+    "one element too many in shared memory": (("attend_by_rows.h", "n < part::tile * part::width; n += 64", "n <= part::tile * part::width; n += 64"), "attention.*(a race|byte .* of the block's shared memory)"),
+    "a count too many": (("embedding.h", "for (unsigned w = 0; w < 8; w++)", "for (unsigned w = 0; w < 9; w++)"), "embedding.*(never written|byte .* of the block's shared memory|a race)"),
+    "a token too many": (("embedding.h", "at < end ? (uint32_t)tokens[at]", "at <= end ? (uint32_t)tokens[at]"), f"embedding.*{OUTSIDE}"),
+    "a ballot without a lane": (("embedding.h", "__ballot_sync(0xffffffffu, which", "__ballot_sync(0x7fffffffu, which"), "the mask 7fffffff, which has not the lane itself"),
+    "positions that are not there": (("trainer.cu", "added + i % 128)", "added + i % 132)"), f"embedding.*{OUTSIDE}"),
+    "threads beyond the end": (("trainer.cu", "if (first >= 256) return;", "if (first >= 260) return;"), OUTSIDE),
+    "rows that overlap": (("trainer.cu", "accel_store(y, r * 16 + c, result[n]);", "accel_store(y, r * 8 + c, result[n]);"), "layer_norm.*a race: .*"),
 }
+# Of another vocabulary, so that rows of logits end with padding.
+PADDED = {"a column of padding"}
 
 
 @unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
@@ -253,27 +354,48 @@ class Planted(unittest.TestCase):
     """Faults in the text of an emitted program's kernels: found by the check that names them. Without them nothing is."""
 
     def test_planted(self):
+        wanted = option("planted", "")
         for name, (edit, said) in PLANTED.items():
+            if wanted not in name:
+                continue
             with self.subTest(name):
                 trainer = PtxTrainer(json.loads(json.dumps(TINY["tiny_bf16"])))
+                if name in PADDED:
+                    trainer.job["model"]["config"]["vocab_size"] = 259
+                    trainer.write()
                 write_data(trainer.folder, 1)
                 trainer.build(edit)
                 with self.assertRaisesRegex(AssertionError, rf"failed with 70:[\s\S]*stand-in: rank 0: .*({said})"):
-                    trainer.run("--steps", "1")
+                    trainer.run("--steps", "2")
 
 
-def add(name, job):
+def runs():
+    """What there is to run: name: (class, method, arguments)."""
+    made = {name: (Programs, "compare", (name, job)) for name, job in {**TINY, **CASES, **MORE}.items()}
+    for kind, method, cases in (("evaluate", "evaluate", {"tiny": TINY["tiny"], **test_forward.EVALUATED, **test_forward.MORE_EVALUATED}),
+                                ("generate", "write", {"tiny": TINY["tiny"], **test_forward.WRITTEN, **test_forward.MORE_WRITTEN})):
+        made |= {f"{kind}_{name}": (Texts, method, (name, job)) for name, job in cases.items()}
+    made |= {f"sharded_{name}": (Sharded, "compare", (name,)) for name in test_sharded.CASES}
+    made |= {f"topology_{name}": (Order, "check", described) for name, described in test_ranks.MODELS.items()}
+    return made | {"tp": (Tensors, "two", ())}
+
+
+def add(name, case, method, arguments):
     def run(self):
-        self.check(name, job)
+        getattr(self, method)(*arguments)
 
-    setattr(Programs, f"test_{name}", run)
+    setattr(case, f"test_{name}", run)
+    return f"{case.__name__}.test_{name}"
+
+
+def option(word, otherwise):
+    found = [given.partition("=")[2] for given in sys.argv if given.startswith(f"--{word}=")]
+    return found[0] if found else otherwise
 
 
 if __name__ == "__main__":
-    known = {**TINY, **CASES, **MORE}
-    named = [word for word in sys.argv[1:] if not word.startswith("-")]
-    for name in [word for word in named if word in known] or ([name for name in known if name != "ranks"] if "--all" in sys.argv else []):
-        add(name, known[name])
-    if not named and "--all" not in sys.argv:
-        del Planted
-    unittest.main(argv=sys.argv[:1], defaultTest=[f"Programs.test_{name}" if name in known else name for name in named] or None)
+    known, named = runs(), [word for word in sys.argv[1:] if not word.startswith("-")]
+    PtxTrainer.architecture = option("sm", in_turn(("80", "90a", "100"), 3)[0])
+    ORDERS = int(option("orders", ORDERS))
+    chosen = named or ["Rules", "Matrices", *(known if "--all" in sys.argv else ("tiny_bf16", *in_turn(SMALL, len(SMALL))))] + ["Planted"] * ("--all" in sys.argv)
+    unittest.main(argv=sys.argv[:1], defaultTest=[add(name, *known[name]) if name in known else name for name in chosen])

@@ -147,6 +147,15 @@ def saturated(x):
     return min(x, 1.0) if x > 0 else 0.0
 
 
+def tf32(x):
+    """11 digits, to the nearest, of two equally near to the larger one; subnormal numbers have as many bits."""
+    if not math.isfinite(x) or x == 0:
+        return x
+    unit = Fraction(2)**max(math.frexp(x)[1] - 11, -136)
+    whole = math.floor(abs(Fraction(x)) / unit + Fraction(1, 2))
+    return math.copysign(INFINITY, x) if whole * unit >= 2**128 else math.copysign(float(whole * unit), x)
+
+
 def even(x):
     return float(round(x)) if math.isfinite(x) else x
 
@@ -217,6 +226,8 @@ for width in (32, 64):
 for t, wide in (("u16", "u32"), ("s16", "s32"), ("u32", "u64"), ("s32", "s64")):
     form(f"mul.wide.{t}", wide, f"{t} {t}", lambda x, y: x * y)
     form(f"mad.wide.{t}", wide, f"{t} {t} {wide}", lambda x, y, z: x * y + z)
+for t in ("u16", "s16"):
+    form(f"mul.hi.{t}", t, f"{t} {t}", lambda x, y: x * y >> 16)
 form("mad.hi.u32", "u32", "u32 u32 u32", lambda x, y, z: (x * y >> 32) + z)
 form("prmt.b32", "b32", "b32 b32 b32", lambda x, y, s: sum(
     (lambda byte, c: (255 * (byte >> 7) if c & 8 else byte))((y << 32 | x) >> 8 * (s >> 4 * i & 7) & 255, s >> 4 * i) << 8 * i for i in range(4)))
@@ -270,6 +281,7 @@ form("fma.rn.ftz.f32", "f32", "f32 f32 f32", lambda x, y, z: flushed(fused(flush
 form("min.NaN.f32", "f32", "f32 f32", lambda x, y: NAN if math.isnan(x) or math.isnan(y) else chosen(x, y, False))
 form("max.NaN.f32", "f32", "f32 f32", lambda x, y: NAN if math.isnan(x) or math.isnan(y) else chosen(x, y, True))
 form("cvt.f64.f32", "f64", "f32", float)
+form("cvt.rna.tf32.f32", "f32", "f32", tf32)
 form("cvt.rn.f32.f64", "f32", "f64", lambda x: rounded(Fraction(x), "f32", "rn", math.copysign(1, x)) if math.isfinite(x) else x)
 for t in ("f16", "bf16"):
     form(f"cvt.rn.{t}.f32", t, "f32", lambda x: x)
@@ -370,6 +382,95 @@ def kernel(name, to, given):
     return "".join(text)
 
 
+# ---- What moves: thread i has 32 bytes in each operand, and in the result ----
+
+LOADS = [f"ld.global{nc}.{form}" for nc in ("", ".nc") for form in ("u8", "u16", "u32", "s32", "b32", "f32", "u64", "f64", "v2.u16", "v2.u32", "v2.f32", "v2.f64",
+                                                                   "v4.u16", "v4.u32", "v4.b32", "v4.f32")] + ["ld.global.v8.f32"]
+STORES = [f"st.global.{form}" for form in ("u8", "u16", "u32", "b32", "f32", "u64", "f64", "v2.u16", "v2.u32", "v2.f32", "v4.u16", "v4.u32", "v4.b32", "v4.f32", "v8.f32")]
+PASSED = [f"{space}.{form}" for space in ("shared", "local") for form in ("u8", "u16", "u32", "b32", "f32", "u64", "f64", "v2.u32", "v2.f32", "v2.f64", "v4.u32", "v4.b32", "v4.f32")]
+GIVEN = ".version 8.8\n.target sm_100\n.address_size 64\n"
+ENTRY = """.visible .entry one(.param .u64 result, .param .u64 given, .param .u64 other) {
+.reg .b16 %h<9>;
+.reg .b32 %r<9>, %t, %x;
+.reg .b64 %d<9>, %to, %from, %second, %i;
+.reg .pred %p;
+mov.u32 %t, %tid.x;
+shl.b32 %x, %t, 5;
+cvt.u64.u32 %i, %x;
+ld.param.u64 %to, [result];
+ld.param.u64 %from, [given];
+ld.param.u64 %second, [other];
+cvta.to.global.u64 %from, %from;
+add.s64 %to, %to, %i;
+add.s64 %from, %from, %i;
+add.s64 %second, %second, %i;
+"""
+
+
+def parts_of(form):
+    """Bytes of an element, their count, and the registers of v4.u32."""
+    count, bits = int(form[1]) if form[0] == "v" else 1, int(form.rpartition(".")[2][1:])
+    letter = LETTER[max(bits, 16)]
+    names = [f"%{letter}{i}" for i in range(count)]
+    return bits // 8, count, names[0] if count == 1 else f"{{{', '.join(names)}}}"
+
+
+def moves():
+    """A kernel for each form: (its text, the first bytes that are the same in the result)."""
+    for name in LOADS:
+        size, count, names = parts_of(name.removeprefix("ld.global.").removeprefix("nc."))
+        stores = [f"st.global.{'b' if size > 1 else 'u'}{size * 8} [%to+{i * size}], %{LETTER[max(16, size * 8)]}{i};" for i in range(count)]
+        yield GIVEN + ENTRY + "\n".join([f"{name} {names}, [%from];", *stores, "ret;\n}"]), size * count
+    for name in STORES:
+        size, count, names = parts_of(name.removeprefix("st.global."))
+        loads = [f"ld.global.{'b' if size > 1 else 'u'}{size * 8} %{LETTER[max(16, size * 8)]}{i}, [%from+{i * size}];" for i in range(count)]
+        yield GIVEN + ENTRY + "\n".join([*loads, f"{name} [%to], {names};", "ret;\n}"]), size * count
+    for name in PASSED:
+        space, _, form = name.partition(".")
+        size, count, names = parts_of(form)
+        memory = f".{space} .align 32 .b8 memory[{2048 if space == 'shared' else 32}];\nmov.u32 %x, memory;\n" + "shl.b32 %t, %t, 5;\nadd.s32 %x, %x, %t;\n" * (space == "shared")
+        yield GIVEN + ENTRY + memory + f"ld.global.{form} {names}, [%from];\nst.{name} [%x], {names};\nld.{name} {names}, [%x];\nst.global.{form} [%to], {names};\nret;\n}}", size * count
+    for space in ("shared", "local"):  # by an address that could be of any memory
+        memory = f".{space} .align 8 .b8 memory[{512 if space == 'shared' else 8}];\nmov.u64 %second, memory;\n" + "mul.wide.u32 %i, %t, 8;\nadd.s64 %second, %second, %i;\n" * (space == "shared")
+        yield (GIVEN + ENTRY + memory + f"cvta.{space}.u64 %second, %second;\nld.global.u64 %d0, [%from];\nst.u64 [%second], %d0;\ncvta.to.{space}.u64 %i, %second;\n"
+               f"ld.{space}.u64 %d1, [%i];\ncvta.{space}.u64 %i, %i;\nld.u64 %d2, [%i];\nand.b64 %d1, %d1, %d2;\nst.global.u64 [%to], %d1;\nret;\n}}"), 8
+    # Through the parameters of a function, and its result.
+    for kind, wide in (("f64", "d"), ("b32", "r"), ("u64", "d"), ("u32", "r")):
+        bits = kind[1:]
+        function = f".func (.param .b{bits} made) same(.param .b{bits} given) {{\n.reg .b{bits} %q;\nld.param.{kind} %q, [given];\nst.param.{kind} [made], %q;\nret;\n}}\n"
+        call = f"{{\n.param .b{bits} a;\nst.param.{kind} [a], %{wide}0;\n.param .b{bits} b;\ncall.uni (b), same, (a);\nld.param.{kind} %{wide}1, [b];\n}}\n"
+        yield GIVEN + function + ENTRY + f"ld.global.{kind} %{wide}0, [%from];\n{call}st.global.{kind} [%to], %{wide}1;\nret;\n}}", int(bits) // 8
+    yield (GIVEN + ENTRY.replace(".param .u64 other", ".param .align 8 .b8 other[8]").replace("ld.param.u64 %second, [other];\n", "ld.param.v2.u32 {%r1, %r2}, [other];\n")
+           .replace("add.s64 %second, %second, %i;\n", "") + "ld.global.u32 %r0, [%from];\nst.global.v2.u32 [%to], {%r1, %r2};\nst.global.u32 [%to], %r0;\nret;\n}"), 4
+
+
+# Each thread has its word: what it gives is the old one. cas compares with what is there in every other thread.
+ATOMICS = {"add": lambda x, y: x + y, "min": min, "max": max, "and": lambda x, y: x & y, "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y, "exch": lambda x, y: y}
+
+
+def atomic(name, result):
+    """The operation on a thread's word of the result, which is what was given before; of atom, what it gives comes after it."""
+    bits = int(name[-2:])
+    register = LETTER[bits]
+    operation = f"{name} %{register}2, [%to], %{register}1;" if result else f"{name} [%to], %{register}1;"
+    if ".shared." in name:
+        operation = (f".shared .align 8 .b8 memory[512];\nmov.u64 %from, memory;\nmul.wide.u32 %i, %t, 8;\nadd.s64 %from, %from, %i;\nst.shared.b{bits} [%from], %{register}0;\n"
+                     f"{name} %{register}2, [%from], %{register}1;\nld.shared.b{bits} %{register}0, [%from];\nst.global.b{bits} [%to], %{register}0;")
+    return (GIVEN + ENTRY + f"ld.global.b{bits} %{register}0, [%from];\nld.global.b{bits} %{register}1, [%second];\nst.global.b{bits} [%to], %{register}0;\n{operation}\n"
+            + f"st.global.b{bits} [%to+8], %{register}2;\n" * result + "ret;\n}")
+
+
+def atomics():
+    for operation, function in ATOMICS.items():
+        kinds = ("u32", "s32", "u64") if operation == "add" else ("u32", "s32", "u64", "s64") if operation in ("min", "max") else ("b32", "b64")
+        for kind in kinds:
+            yield f"atom.global.{operation}.{kind}", kind, function, True
+            if operation == "add":  # of a block's memory
+                yield f"atom.shared.{operation}.{kind}", kind, function, True
+            if operation != "exch":
+                yield f"red.global.{operation}.{kind}", kind, function, False
+
+
 @unittest.skipUnless(DRIVER.exists(), "there is no CUDA toolkit, so the stand-ins were not built")
 class Forms(unittest.TestCase):
     def setUp(self):
@@ -416,6 +517,46 @@ class Forms(unittest.TestCase):
                 true = numbers[0] / numbers[1] if function is None else function(*numbers)
                 away = abs(unpacked(one, kind) - true)
                 self.assertLessEqual(away, bound * max(1, abs(true)) if name in ABSOLUTE else bound * abs(true), f"{name} of {numbers}")
+
+    def run_threads(self, text, threads, given, other):
+        """32 bytes of a result for each thread, of rows of 32 bytes each."""
+        (self.folder / "one.ptx").write_text(text)
+        words = []
+        for name, rows in (("given", given), ("other", other)):
+            rows.tofile(self.folder / name)
+            words.append(f"inout:{self.folder / name}")
+        if "other[8]" in text:
+            words[1] = "0x0000000200000001"
+        ended = subprocess.run([DRIVER, self.folder / "one.ptx", "one", "1", str(threads), f"out:{self.folder / 'result'}:{threads * 32}", *words], capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 0, f"{text}\n{ended.stderr}")
+        return np.fromfile(self.folder / "result", np.uint8).reshape(threads, 32)
+
+    def rows(self, threads):
+        return np.frombuffer(self.rng.randbytes(threads * 32), np.uint8).reshape(threads, 32)
+
+    def test_moves(self):
+        for text, same in moves():
+            given = self.rows(64)
+            np.testing.assert_array_equal(self.run_threads(text, 64, given, given)[:, :same], given[:, :same], text)
+
+    def test_atomics(self):
+        for name, kind, function, result in atomics():
+            given, other = self.rows(64), self.rows(64)
+            made, size = self.run_threads(atomic(name, result), 64, given, other), int(kind[1:]) // 8
+            for i in range(64):
+                old, new = (int.from_bytes(rows[i, :size].tobytes(), "little") for rows in (given, other))
+                wanted = packed(function(*(unpacked(bits, kind) for bits in (old, new))), kind)
+                self.assertEqual(int.from_bytes(made[i, :size].tobytes(), "little"), wanted, f"{name} of {old:#x}, {new:#x}")
+                if result:
+                    self.assertEqual(made[i, 8:8 + size].tobytes(), given[i, :size].tobytes(), f"{name}: what was there")
+        given = self.rows(64)
+        other = np.where(np.arange(64)[:, None] % 2 == 0, given, self.rows(64))  # every other thread finds what it compares with
+        for bits, register in ((32, "r"), (64, "d")):
+            text = atomic(f"atom.global.cas.b{bits}", True).replace(f"[%to], %{register}1;", f"[%to], %{register}1, %{register}3;").replace(
+                f"st.global.b{bits} [%to], ", f"not.b{bits} %{register}3, %{register}0;\nst.global.b{bits} [%to], ")
+            made = self.run_threads(text, 64, given, other)[:, :bits // 8]
+            np.testing.assert_array_equal(made[::2], ~given[::2, :bits // 8])
+            np.testing.assert_array_equal(made[1::2], given[1::2, :bits // 8])
 
     def test_all_known(self):
         """An instruction that there is not, or of another type, is refused by its name."""

@@ -93,6 +93,8 @@ class Resumed(unittest.TestCase):
 
 
 class Order(unittest.TestCase):
+    parts, device = None, HostTrainer
+
     def ran(self, trainer):
         write_data(trainer.folder, trainer.job["data"].get("features", 1))
         trainer.build()
@@ -101,7 +103,7 @@ class Order(unittest.TestCase):
 
     def check(self, model, config, data, divisions):
         wanted = self.ran(Trainer(json.loads(json.dumps(ordered(model, config, data, 1, {})))))[0]
-        found = {name: self.ran(HostTrainer(json.loads(json.dumps(ordered(model, config, data, *division))), PARTS, watched=True))
+        found = {name: self.ran(self.device(json.loads(json.dumps(ordered(model, config, data, *division))), self.parts, watched=True))
                  for name, division in divisions.items()}
         lines, weights = found["one"]
         for line, other in zip(lines, wanted, strict=True):
@@ -117,7 +119,7 @@ class Order(unittest.TestCase):
     def test_a_wait_that_is_missing(self):
         """Sums of a layer continue while the backward does, until their memory is needed."""
         model, config, data, _ = MODELS["text"]
-        trainer = HostTrainer(ordered(model, config, data, 4, {"dp_shard": 2, "zero_stage": 2}), PARTS, watched=True)
+        trainer = self.device(ordered(model, config, data, 4, {"dp_shard": 2, "zero_stage": 2}), self.parts, watched=True)
         self.ran(trainer)
         trainer.rebuild(without((trainer.folder / "trainer.c").read_text(), "accel_wait_reductions"))
         with self.assertRaisesRegex(AssertionError, "without waiting for nccl"):
@@ -129,5 +131,5 @@ class Order(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PARTS = Comparison.parts = objects()
+    PARTS = Comparison.parts = Order.parts = objects()
     unittest.main(argv=sys.argv[:1], defaultTest=[word for word in sys.argv[1:] if not word.startswith("-")] or None)

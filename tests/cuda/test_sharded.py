@@ -71,6 +71,7 @@ SUITE = ["states", "gradients_with_replicas", "codes"]
 
 
 class Sharded(unittest.TestCase):
+    parts, device = None, HostTrainer
     ALONE = {}  # by what is special: the lines and weights of one process
 
     def alone(self, special):
@@ -91,7 +92,7 @@ class Sharded(unittest.TestCase):
 
     def compare(self, name):
         described, special = CASES[name]
-        trainer = self.built(HostTrainer(json.loads(json.dumps(described)), PARTS, watched=True))
+        trainer = self.built(self.device(json.loads(json.dumps(described)), self.parts, watched=True))
         self.check(trainer, special)
         if name == "gradients_with_replicas":
             self.miss(trainer, "accel_wait_reductions")
@@ -139,13 +140,13 @@ class Sharded(unittest.TestCase):
         fsdp = {"sharding_strategy": "full_shard", "state_dict_type": "sharded_state_dict"}
         on_host = {"offload": {"optimizer": "cpu", "param": "cpu"}}
         ranks = 8 if "--all" in sys.argv else 4
-        trainer = self.built(HostTrainer(job(ranks, parallelism={"fsdp": fsdp, "ddp": {"bucket_cap_mb": 0.01}}, checkpoint={"every": 1}), PARTS, watched=True))
+        trainer = self.built(self.device(job(ranks, parallelism={"fsdp": fsdp, "ddp": {"bucket_cap_mb": 0.01}}, checkpoint={"every": 1}), self.parts, watched=True))
         self.check(trainer, {})
         whole = trainer.weights()
         self.assertEqual(len(list((trainer.folder / "run" / "checkpoints" / "checkpoint_0").glob("model-*-of-*"))), ranks)
         self.go_on(trainer, whole)
         self.miss(trainer, "accel_wait_gathers")
-        trainer = self.built(HostTrainer(job(ranks, parallelism=stage(3, **on_host), checkpoint={"every": 1}), PARTS, watched=True))
+        trainer = self.built(self.device(job(ranks, parallelism=stage(3, **on_host), checkpoint={"every": 1}), self.parts, watched=True))
         trainer.run()
         self.same(trainer, whole)
         self.go_on(trainer, whole)
@@ -164,7 +165,7 @@ def add(name):
 
 
 if __name__ == "__main__":
-    PARTS = objects()
+    Sharded.parts = objects()
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
     for name in CASES:
         if name in (named or SUITE) or "--all" in sys.argv:

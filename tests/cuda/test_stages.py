@@ -203,5 +203,5 @@ load_tests = rotating(5)
 
 
 if __name__ == "__main__":
-    test_axes.PARTS = objects()
+    test_axes.Axes.parts = objects()
     unittest.main(argv=sys.argv[:1], defaultTest=[word for word in sys.argv[1:] if not word.startswith("-")] or None)

@@ -114,6 +114,9 @@ void touch(const void *address, size_t bytes, bool writes);
 /* Whether something was written to each 4 bytes since they are looked at. */
 bool order_has_written(const void *address, size_t bytes);
 
+/* A batch begins when memory at `feed` is written. What is read between `from` and `to` must be of the present one. */
+void order_batches(const char *feed, const char *from, const char *to);
+
 /* Looks at what is done with memory from now on. */
 void order_watch(void *address, size_t bytes);
 

@@ -16,6 +16,7 @@ enum { TIME_BITS = 24 };
 
 struct shadow {
   stamp write, reads[READERS];
+  uint32_t batch; /* at hand when it was written */
 };
 
 /* The shadows of a range of memory. */
@@ -29,6 +30,18 @@ static struct range ranges[RANGES];
 static int n_ranges;
 /* All that was ever watched is between these: most accesses of the host are not. */
 static uintptr_t lowest = UINTPTR_MAX, highest;
+
+/* Batches: each begins when `feed` is written. Memory between `from` and `to` has what is of one batch alone. */
+static struct {
+  const char *feed, *from, *to;
+  uint32_t present;
+} batches;
+
+void order_batches(const char *feed, const char *from, const char *to) {
+  batches.feed = feed;
+  batches.from = from;
+  batches.to = to;
+}
 
 static struct actor {
   const char *name;
@@ -180,6 +193,22 @@ static bool has_readers(const struct shadow *shadow) {
   return (shadow->reads[0] | shadow->reads[1] | shadow->reads[2] | shadow->reads[3]) != 0;
 }
 
+static _Noreturn void stale(const char *address, stamp wrote) {
+  const struct range *in = NULL;
+  for (int i = 0; i < n_ranges; i++)
+    if (address >= ranges[i].from && address < ranges[i].from + ranges[i].bytes) in = &ranges[i];
+  const size_t offset = in == NULL ? (size_t)0 : (size_t)(address - in->from);
+  const char *const reader = work_of(now.actor, now.clock->at[now.actor]);
+  if (wrote == 0) fault("%s reads byte %zu of an allocation, which was never written", reader, offset);
+  fault("%s reads byte %zu of an allocation, which %s wrote in an earlier batch, and nothing in this one", reader,
+        offset, work_of(actor_of(wrote), time_of(wrote)));
+}
+
+/* Whether all of it is of one batch alone. */
+static bool is_of_batch(const char *address, size_t bytes) {
+  return address >= batches.from && address + bytes <= batches.to;
+}
+
 bool order_has_written(const void *address, size_t bytes) {
   const char *first = (const char *)((uintptr_t)address / GRANULE * GRANULE);
   const size_t granules = ((size_t)((const char *)address - first) + bytes + GRANULE - 1) / GRANULE;
@@ -200,6 +229,8 @@ void touch(const void *address, size_t bytes, bool writes) {
     touch_other(address, bytes);
     return;
   }
+  const bool of_batch = !writes && is_of_batch(address, bytes);
+  if (writes && address == batches.feed) batches.present++;
   stamp own = (stamp)now.actor << TIME_BITS | now.clock->at[now.actor], before = own; /* what neighbours also have */
   if (writes) expect_writes(shadow, granules);
   for (size_t i = 0; i < granules; i++, shadow++) {
@@ -207,9 +238,12 @@ void touch(const void *address, size_t bytes, bool writes) {
       race(first + i * GRANULE, writes, shadow->write, true);
     before = shadow->write;
     if (!writes) {
+      if (of_batch && (shadow->write == 0 || shadow->batch != batches.present))
+        stale(first + i * GRANULE, shadow->write);
       note_read(shadow, own);
       continue;
     }
+    shadow->batch = batches.present;
     for (int r = 0; r < READERS && has_readers(shadow); r++) {
       if (shadow->reads[r] != own && !is_before(shadow->reads[r]))
         race(first + i * GRANULE, writes, shadow->reads[r], false);

@@ -1,10 +1,8 @@
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "tests/cuda/standin/ptx/checks.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "tests/cuda/standin/core.h"
 #include "tests/cuda/standin/ptx/lanes.h"
@@ -67,24 +65,20 @@ void check_defined(const struct warp *warp, const struct instruction *of) {
 
 /* ---- The device's memory ----
  *
- * The shadow of a byte says which block of the present launch has written and read them: marks of blocks go up from
- * launch to launch, so that older ones are known as such. What other work has done with them is order.c's, which sees
- * each launch's first access. */
+ * Each byte has its touch. Times go up from launch to launch, so that older ones are known as such. What other work has
+ * done with them is order.c's, which sees each launch's first access. */
 
-struct shadow {
-  u32 write, read; /* marks; `read` of several blocks: the mark before those of the launch's blocks */
-};
-enum { PAGE = 4096, SHADOWS = PAGE };
+enum { PAGE = 4096 };
 
 struct page {
   u64 number; /* 0: none */
-  struct shadow *shadows;
+  struct touch *touches;
 };
 static struct {
   struct page *pages;
   u64 capacity, count;
 } table;
-static u32 last_mark = 1;
+static u32 next_time = 1;
 
 static struct page *page_in(struct page *pages, u64 capacity, u64 number) {
   u64 at = number * UINT64_C(0x9e3779b97f4a7c15) % capacity;
@@ -103,21 +97,21 @@ static void grow(void) {
   table.capacity = capacity;
 }
 
-static struct shadow *shadows_of(u64 address) {
+static struct touch *touches_of(u64 address) {
   static u64 last;
-  static struct shadow *found;
+  static struct touch *found;
   const u64 number = address / PAGE;
   if (number != last) {
     if (2 * table.count >= table.capacity) grow();
     struct page *page = page_in(table.pages, table.capacity, number);
     if (page->number == 0) {
       page->number = number;
-      page->shadows = calloc(SHADOWS, sizeof *page->shadows);
-      if (page->shadows == NULL) fault("no memory");
+      page->touches = calloc(PAGE, sizeof *page->touches);
+      if (page->touches == NULL) fault("no memory");
       table.count++;
     }
     last = number;
-    found = page->shadows;
+    found = page->touches;
   }
   return found + address % PAGE;
 }
@@ -140,62 +134,101 @@ static bool is_known(u64 address, unsigned bytes) {
 }
 
 void checks_begin(struct launch *launch) {
-  const u64 blocks = (u64)launch->grid[0] * launch->grid[1] * launch->grid[2];
-  if (last_mark + blocks + 1 > UINT32_MAX) { /* all marks have been used: forgets all of them */
+  if (next_time > UINT32_MAX / 2) { /* forgets all times before they come again */
     for (u64 i = 0; i < table.capacity; i++)
-      if (table.pages[i].number != 0) memset(table.pages[i].shadows, 0, SHADOWS * sizeof *table.pages[i].shadows);
-    last_mark = 1;
+      if (table.pages[i].number != 0) memset(table.pages[i].touches, 0, PAGE * sizeof(struct touch));
+    next_time = 1;
   }
-  launch->first_mark = last_mark + 1;
-  last_mark += (u32)blocks + 1;
+  launch->first_time = next_time;
 }
 
-/* The first access of this launch to a row of bytes that have no mark of it. */
+void checks_end(const struct launch *launch, u32 time) {
+  next_time = launch->first_time + time + 1;
+}
+
+static struct who who_of(const struct warp *warp, u32 first, u32 oldest) {
+  const struct block *block = warp->block;
+  return (struct who){.now = first + block->time,
+                      .begin = first + block->begin,
+                      .oldest = oldest,
+                      .warp_time = (uint16_t)warp->time,
+                      .warp = warp->number};
+}
+
+static uint16_t thread_of(const struct warp *warp, int lane) {
+  return (uint16_t)(warp->number * LANES + (unsigned)lane + 1);
+}
+
+/* The block of the launch that ran at a time. */
+static u32 block_at(const struct launch *launch, u32 time) {
+  u32 i = launch->n_begun - 1;
+  while (i > 0 && launch->first_time + launch->begun[i].time > time) i--;
+  return launch->begun[i].number;
+}
+
+/* The first access of this launch to a row of bytes that have no touch of it. */
 static void first_access(struct warp *warp, const struct instruction *of, int lane, u64 address, unsigned bytes,
-                         bool writes) {
+                         enum access access) {
   const void *at = (const void *)(uintptr_t)address;
   if (is_known(address, bytes)) return;
   const enum memory_kind kind = memory_kind_of(at);
   if (kind == PAGEABLE) wrong(warp, of, lane, "%u bytes at %p, where no allocation is", bytes, at);
   if (bytes > memory_left(at)) wrong(warp, of, lane, "%u bytes at %p, beyond the end of an allocation", bytes, at);
-  if (!writes && kind == DEVICE && !order_has_written(at, bytes))
+  if (access != WRITES && kind == DEVICE && !order_has_written(at, bytes))
     wrong(warp, of, lane, "memory at %p, which was never written", at);
-  touch(at, bytes, writes);
+  if (access != WRITES) touch(at, bytes, false);
+  if (access != READS) touch(at, bytes, true);
 }
 
-/* A row of bytes that lanes touch, the first of them `lane`. */
+static _Noreturn void clash(struct warp *warp, const struct instruction *of, int lane, u64 address,
+                            const struct touch *t, const struct who *who, bool wrote) {
+  const void *at = (const void *)(uintptr_t)address;
+  const unsigned other = (wrote ? t->writer : t->reader) & ~(unsigned)BY_ATOMICS;
+  const char *const does = wrote ? "writes" : "reads";
+  if (other == SEVERAL_BLOCKS)
+    wrong(warp, of, lane, "a race: byte 0 from %p, which other blocks of the same launch %s", at,
+          wrote ? "update" : "read");
+  if ((wrote ? t->write : t->read) < who->begin)
+    wrong(warp, of, lane, "a race: byte 0 from %p, which block %u of the same launch %s", at,
+          block_at(warp->block->launch, wrote ? t->write : t->read), does);
+  if (other >= SEVERAL_OF_WARP)
+    wrong(warp, of, lane, "a race: memory at %p, which other threads of the block have touched with no barrier between",
+          at);
+  wrong(warp, of, lane, "a race: memory at %p, which thread %u of the block %s with no barrier between them", at,
+        other - 1, does);
+}
+
+/* A row of bytes that lanes touch, the first of them `lane`, `each` of a lane. */
 static void check_row(struct warp *warp, const struct instruction *of, int lane, u64 address, unsigned bytes,
-                      bool writes) {
-  const u32 before = warp->block->launch->first_mark - 1, own = before + 1 + warp->block->number;
-  while (bytes > 0) {
-    const unsigned left = PAGE - (unsigned)(address % PAGE), part = bytes < left ? bytes : left;
-    struct shadow *shadow = shadows_of(address);
-    u32 is_new = 0, clash = 0;
+                      unsigned each, enum access access) {
+  const struct launch *launch = warp->block->launch;
+  struct who who = who_of(warp, launch->first_time, launch->first_time);
+  for (unsigned done = 0; done < bytes;) {
+    const unsigned left = PAGE - (unsigned)((address + done) % PAGE), part = bytes - done < left ? bytes - done : left;
+    const struct touch *t = touches_of(address + done);
+    bool is_new = false;
     for (unsigned i = 0; i < part; i++) {
-      const struct shadow s = shadow[i];
-      is_new |= s.write < before && (writes || s.read < before);
-      clash |= (s.write > before && s.write != own) || (writes && s.read >= before && s.read != own);
+      const int of_lane = lane + (int)((done + i) / each);
+      who.own = thread_of(warp, of_lane);
+      is_new |= t[i].write < who.oldest && (access != READS || t[i].read < who.oldest);
+      if (t[i].write >= who.oldest && !touch_follows_write(&t[i], &who, access))
+        clash(warp, of, of_lane, address + done + i, &t[i], &who, true);
+      if (access != READS && t[i].read >= who.oldest && !touch_follows_reads(&t[i], &who, access))
+        clash(warp, of, of_lane, address + done + i, &t[i], &who, false);
     }
-    if (clash) {
-      for (unsigned i = 0; i < part; i++) {
-        const struct shadow s = shadow[i];
-        if (s.write > before && s.write != own)
-          wrong(warp, of, lane, "a race: byte %u from %p, which block %u of the same launch writes", i,
-                (void *)(uintptr_t)address, s.write - before - 1);
-        if (writes && s.read >= before && s.read != own)
-          wrong(warp, of, lane, "a race: byte %u from %p, which another block of the same launch reads", i,
-                (void *)(uintptr_t)address);
-      }
-    }
-    if (is_new) first_access(warp, of, lane, address, part, writes);
-    for (unsigned i = 0; i < part; i++) {
-      if (writes)
-        shadow[i].write = own;
-      else
-        shadow[i].read = shadow[i].read <= before - 1 || shadow[i].read == own ? own : before;
-    }
-    address += part;
-    bytes -= part;
+    if (is_new) first_access(warp, of, lane, address + done, part, access);
+    done += part;
+  }
+}
+
+static void note_row(struct warp *warp, int lane, u64 address, unsigned bytes, unsigned each, enum access access) {
+  const struct launch *launch = warp->block->launch;
+  struct who who = who_of(warp, launch->first_time, launch->first_time);
+  struct touch *t = NULL;
+  for (unsigned i = 0; i < bytes; i++) {
+    t = t == NULL || (address + i) % PAGE == 0 ? touches_of(address + i) : t + 1;
+    who.own = thread_of(warp, lane + (int)(i / each));
+    touch_note(t, &who, access);
   }
 }
 
@@ -211,6 +244,7 @@ static void check_extents(struct warp *warp, const struct instruction *of, const
       const struct extent *extent = &extents[__builtin_ctzll(left)];
       is_any |= extent->from != 0;
       is_inside |= addresses[i] >= extent->from && addresses[i] + bytes <= extent->to;
+      is_inside |= addresses[i] >= extent->or_from && addresses[i] + bytes <= extent->or_to;
     }
     if (!is_any || is_inside) continue;
     const struct extent *extent = &extents[__builtin_ctzll(place->derived)];
@@ -227,85 +261,69 @@ static bool is_row(const u64 *addresses, unsigned bytes) {
 }
 
 void check_global(struct warp *warp, const struct instruction *of, const struct place *place, const u64 *addresses,
-                  unsigned bytes, bool writes) {
+                  unsigned bytes, enum access access) {
   check_extents(warp, of, place, addresses, bytes);
   if (warp->active == ALL_LANES && is_row(addresses, bytes)) {
-    check_row(warp, of, 0, addresses[0], bytes * LANES, writes);
+    check_row(warp, of, 0, addresses[0], bytes * LANES, bytes, access);
+    note_row(warp, 0, addresses[0], bytes * LANES, bytes, access);
     return;
   }
+  /* What lanes of one instruction do to each other is seen where they do it (memory.c). */
   for (int i = 0; i < LANES; i++)
-    if (warp->active >> i & 1) check_row(warp, of, i, addresses[i], bytes, writes);
+    if (warp->active >> i & 1) check_row(warp, of, i, addresses[i], bytes, bytes, access);
+  for (int i = 0; i < LANES; i++)
+    if (warp->active >> i & 1) note_row(warp, i, addresses[i], bytes, bytes, access);
 }
 
-/* ---- Shared memory ----
- *
- * A cell is of 2 bytes. What two threads do with it is ordered by a barrier of the block between them or, in a warp, by
- * one of the warp. */
+/* ---- Shared memory: each 2 bytes have their touch ---- */
 
-enum { NOBODY = 0, SEVERAL = UINT16_MAX, SEVERAL_OF_WARP = 2048 }; /* else a thread's number + 1 */
+enum { CELL = 2 };
 
-static bool is_ordered(const struct warp *warp, u32 other, u32 time, u32 warp_time) {
-  if (time < warp->block->time) return true;
-  return other != SEVERAL &&
-         (other >= SEVERAL_OF_WARP ? other - SEVERAL_OF_WARP : (other - 1) / LANES) == warp->number &&
-         warp_time < warp->time;
+static void check_cell(struct warp *warp, const struct instruction *of, int lane, u64 at, const struct who *who,
+                       enum access access) {
+  const struct touch *cell = &warp->block->cells[at];
+  const unsigned long long where = at * CELL;
+  if (access != WRITES && cell->write < who->begin)
+    wrong(warp, of, lane, "shared memory at %llu, which was never written", where);
+  const unsigned writer = cell->writer & ~(unsigned)BY_ATOMICS;
+  if (!touch_follows_write(cell, who, access)) {
+    if (writer >= SEVERAL_OF_WARP)
+      wrong(warp, of, lane, "a race: shared memory at %llu, which other threads write with no barrier between them",
+            where);
+    wrong(warp, of, lane, "a race: shared memory at %llu, which thread %u writes with no barrier between them", where,
+          writer - 1);
+  }
+  if (!touch_follows_reads(cell, who, access))
+    wrong(warp, of, lane, "a race: shared memory at %llu, which another thread reads with no barrier between them",
+          where);
 }
 
-static void note_read(const struct warp *warp, struct cell *cell, u32 own) {
-  const bool is_old = cell->reader == NOBODY || cell->reader == own ||
-                      is_ordered(warp, cell->reader, cell->read_time, cell->read_warp_time);
-  const bool is_of_warp = cell->reader < SEVERAL_OF_WARP ? (cell->reader - 1u) / LANES == warp->number
-                                                         : cell->reader == SEVERAL_OF_WARP + warp->number;
-  cell->reader = (u16)(is_old ? own : is_of_warp ? SEVERAL_OF_WARP + warp->number : SEVERAL);
-  cell->read_time = warp->block->time;
-  cell->read_warp_time = warp->time;
-}
-
-/* Lanes that store the same at once do no harm: whether it is the same is seen when they do (memory.c). */
-static bool is_at_once(const struct warp *warp, const struct cell *cell) {
-  return (cell->writer - 1u) / LANES == warp->number && cell->write_instruction == warp->block->launch->executed;
-}
-
-void check_shared(struct warp *warp, const struct instruction *of, const u64 *addresses, unsigned bytes, bool writes) {
+void check_shared(struct warp *warp, const struct instruction *of, const u64 *addresses, unsigned bytes,
+                  enum access access) {
   const struct block *block = warp->block;
-  warp->writes_twice = false;
+  struct who who = who_of(warp, 0, block->begin);
   for (int i = 0; i < LANES; i++) {
     if (!(warp->active >> i & 1)) continue;
     if (addresses[i] + bytes > block->launch->shared_bytes || addresses[i] + bytes < bytes)
       wrong(warp, of, i, "byte %lld of the block's shared memory of %zu", (long long)addresses[i],
             block->launch->shared_bytes);
-    const u32 own = warp->number * LANES + (u32)i + 1;
-    for (u64 at = addresses[i] / 2; at <= (addresses[i] + bytes - 1) / 2; at++) {
-      struct cell *cell = &block->cells[at];
-      const bool is_written = cell->write_time >= block->begin;
-      if (!writes && !is_written)
-        wrong(warp, of, i, "shared memory at %llu, which was never written", (unsigned long long)at * 2);
-      if (is_written && cell->writer != own &&
-          !is_ordered(warp, cell->writer, cell->write_time, cell->write_warp_time) &&
-          !(writes && is_at_once(warp, cell)))
-        wrong(warp, of, i, "a race: shared memory at %llu, which thread %d writes with no barrier between them",
-              (unsigned long long)at * 2, cell->writer - 1);
-      if (!writes) {
-        note_read(warp, cell, own);
-        continue;
-      }
-      if (cell->reader != NOBODY && cell->reader != own && cell->read_time >= block->begin &&
-          !is_ordered(warp, cell->reader, cell->read_time, cell->read_warp_time))
-        wrong(warp, of, i, "a race: shared memory at %llu, which another thread reads with no barrier between them",
-              (unsigned long long)at * 2);
-      warp->writes_twice |= is_written && cell->writer != own && is_at_once(warp, cell);
-      *cell = (struct cell){.write_time = block->time,
-                            .write_warp_time = warp->time,
-                            .writer = (u16)own,
-                            .reader = NOBODY,
-                            .write_instruction = block->launch->executed};
-    }
+    who.own = thread_of(warp, i);
+    for (u64 at = addresses[i] / CELL; at <= (addresses[i] + bytes - 1) / CELL; at++)
+      check_cell(warp, of, i, at, &who, access);
+  }
+  for (int i = 0; i < LANES; i++) {
+    if (!(warp->active >> i & 1)) continue;
+    who.own = thread_of(warp, i);
+    for (u64 at = addresses[i] / CELL; at <= (addresses[i] + bytes - 1) / CELL; at++)
+      touch_note(&block->cells[at], &who, access);
   }
 }
 
 /* ---- A thread's own memory ---- */
 
-void check_local(struct warp *warp, const struct instruction *of, const u64 *addresses, unsigned bytes, bool writes) {
+void check_local(struct warp *warp, const struct instruction *of, const u64 *addresses, unsigned bytes,
+                 enum access access) {
+  const bool writes = access == WRITES;
   const size_t all = warp->block->launch->kernel->local_bytes;
   for (int i = 0; i < LANES; i++) {
     if (!(warp->active >> i & 1)) continue;

@@ -23,6 +23,12 @@ TO_WHOLE(u32, f64, 0, UINT32_MAX, UINT32_C(1) << 31)
 TO_WHOLE(s64, f64, INT64_MIN, INT64_MAX, INT64_MIN)
 TO_WHOLE(u64, f64, 0, UINT64_MAX, UINT64_C(1) << 63)
 
+/* 10 bits of a fraction, to the nearest, of two equally near to the larger one. */
+static inline u32 tf32_of(f32 x) {
+  const u32 bits = bits_of(x);
+  return x != x || (bits & 0x7fffffff) == 0x7f800000 ? bits_of(same_nan(x)) : (bits + 0x1000) & ~UINT32_C(0x1fff);
+}
+
 static inline f64 saturated_f64(f64 x) {
   return x > 0 ? (x < 1 ? x : 1) : 0;
 }
@@ -82,6 +88,7 @@ static inline f64 saturated_f64(f64 x) {
   TWO(cvt_rn_bf16x2_f32, u32, f32, f32, (u32)bf16_of(a) << 16 | bf16_of(b))                                            \
   ONE(cvt_rn_f16_f32, u16, f32, f16_of(a))                                                                             \
   ONE(cvt_f32_f16, f32, u16, f32_of_f16(a))                                                                            \
+  ONE(cvt_rna_tf32_f32, u32, f32, tf32_of(a))                                                                          \
   TWO(cvt_rn_f16x2_f32, u32, f32, f32, (u32)f16_of(a) << 16 | f16_of(b))                                               \
   ONE(cvta_to_global_u64, u64, u64, a)                                                                                 \
   ONE(cvta_global_u64, u64, u64, a)                                                                                    \

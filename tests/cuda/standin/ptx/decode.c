@@ -232,7 +232,9 @@ static void add_to(struct decoder *d, struct instruction *in, const char *text) 
   if (strcmp(text, "_") == 0) { /* nobody wants it */
     in->to[in->n_to] = new_register(d, bytes, 1);
   } else {
-    if (*text != '%' || strpbrk(text, "{[") != NULL) refuse(d, "no register for a result:", text);
+    const struct name *name = *text == '%' ? NULL : name_of(d, text);
+    if ((*text != '%' && (name == NULL || name->memory != NULL)) || strpbrk(text, "{[") != NULL)
+      refuse(d, "no register for a result:", text);
     in->to[in->n_to] = operand(d, text, &bytes);
   }
   in->to_bytes[in->n_to++] = (unsigned char)bytes;

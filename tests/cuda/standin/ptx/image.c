@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* memmem */
+#define _GNU_SOURCE /* memmem, strdup */
 #include "tests/cuda/standin/ptx/image.h"
 
 #include <ctype.h>
@@ -88,53 +88,77 @@ void *ptx_launch_of(struct kernel *kernel, const uint32_t grid[3], const uint32_
 
 /* ---- Arrays ----
  *
- * STANDIN_ARRAYS names a file with a line for each array of a program's arena: its offset, its bytes. */
+ * STANDIN_ARRAYS names a file with a line for each array of a program's arena: its offset, its bytes, its name. Those
+ * that are saved and scratch are of one micro-batch alone, which begins with the feed. */
 
-static struct extent *arrays;
+static struct array {
+  struct extent at;
+  char *name;
+  bool is_passing; /* saved or scratch: what is there at a time is not one array's alone */
+} *arrays;
 static int n_arrays;
 
 static void read_arrays(void) {
   static bool is_read;
   const char *path = is_read ? NULL : getenv("STANDIN_ARRAYS");
-  unsigned long long offset, bytes;
+  unsigned long long offset, bytes, feed = 0, from = UINT64_MAX, to = 0;
+  char name[512];
   is_read = true;
   if (path == NULL) return;
   FILE *file = fopen(path, "r");
   if (file == NULL) fault("STANDIN_ARRAYS: %s cannot be read", path);
-  while (fscanf(file, "%llu %llu%*[^\n]", &offset, &bytes) == 2) {
+  while (fscanf(file, "%llu %llu %511[^\n]", &offset, &bytes, name) == 3) {
+    const bool is_passing = strncmp(name, "saved.", 6) == 0 || strncmp(name, "scratch.", 8) == 0;
     arrays = realloc(arrays, ((size_t)n_arrays + 1) * sizeof *arrays);
     if (arrays == NULL) fault("no memory");
-    arrays[n_arrays++] = (struct extent){offset, offset + bytes};
+    arrays[n_arrays++] = (struct array){{offset, offset + bytes, 0, 0}, strdup(name), is_passing};
+    if (strncmp(name, "feed.", 5) == 0 && feed == 0) feed = offset;
+    if (!is_passing) continue;
+    if (offset < from) from = offset;
+    if (offset + bytes > to) to = offset + bytes;
   }
   fclose(file);
+  const char *base = driver_range();
+  if (base != NULL && feed > 0 && from < to) order_batches(base + feed, base + from, base + to);
+}
+
+static void widen(struct extent *extent, const struct extent *by) {
+  if (by->from < extent->from) extent->from = by->from;
+  if (by->to > extent->to) extent->to = by->to;
 }
 
 /* What a pointer points into: the largest array of the arena that begins there or, if none does, all that are around
- * it; else the allocation. */
+ * it; else the allocation. Where arrays take turns in the same memory, it may also be a part of another one. */
 static struct extent extent_of(uint64_t pointer) {
   const void *address = (const void *)(uintptr_t)pointer;
   const char *from;
   size_t bytes;
-  if (!memory_around(address, &from, &bytes)) return (struct extent){0, 0};
-  struct extent found = {(uint64_t)(uintptr_t)from, (uint64_t)(uintptr_t)from + bytes};
+  if (!memory_around(address, &from, &bytes)) return (struct extent){0};
+  struct extent found = {(uint64_t)(uintptr_t)from, (uint64_t)(uintptr_t)from + bytes, 0, 0};
   if (n_arrays == 0 || !driver_reserves(address)) return found;
   const uint64_t base = (uint64_t)(uintptr_t)driver_range(), offset = pointer - base;
-  struct extent begins = {offset, 0}, around = {offset, 0};
+  const struct array *begins = NULL;
+  struct extent around = {offset, 0, 0, 0}, passing = around;
   for (int i = 0; i < n_arrays; i++) {
-    const struct extent *array = &arrays[i];
-    if (offset < array->from || offset >= array->to) continue;
-    if (array->from == offset && array->to > begins.to) begins.to = array->to;
-    if (array->from < around.from) around.from = array->from;
-    if (array->to > around.to) around.to = array->to;
+    const struct extent *at = &arrays[i].at;
+    if (at->from == offset && (begins == NULL || at->to > begins->at.to)) begins = &arrays[i];
   }
-  const struct extent *best = begins.to > 0 ? &begins : &around;
-  return best->to == 0 ? found : (struct extent){base + best->from, base + best->to};
+  for (int i = 0; i < n_arrays; i++) {
+    const struct array *array = &arrays[i];
+    if (offset < array->at.from || offset >= array->at.to) continue;
+    widen(&around, &array->at);
+    const bool is_part = begins == NULL || strncmp(begins->name, array->name, strlen(array->name)) == 0;
+    if (array->is_passing && !is_part) widen(&passing, &array->at);
+  }
+  const struct extent *best = begins != NULL ? &begins->at : &around;
+  if (best->to == 0) return found;
+  return (struct extent){base + best->from, base + best->to, base + passing.from, base + passing.to};
 }
 
 void ptx_launch_run(const void *bytes) {
   const struct ptx_launch *of = bytes;
   const struct kernel *kernel = of->kernel;
-  struct extent extents[64] = {{0, 0}};
+  struct extent extents[64] = {{0}};
   struct launch launch = {.kernel = of->kernel,
                           .parameters = (const char *)bytes + parameters_at(),
                           .shared_bytes = kernel->shared_bytes + of->shared,

@@ -88,6 +88,8 @@ static inline u32 dot_of_two(u32 a, u32 b, u32 c, int first) {
   OF_BITS(ONE, TWO, THREE, 16, u16)                                                                                    \
   OF_BITS(ONE, TWO, THREE, 32, u32)                                                                                    \
   OF_BITS(ONE, TWO, THREE, 64, u64)                                                                                    \
+  TWO(mul_hi_u16, u16, u16, u16, (u32)a *b >> 16)                                                                      \
+  TWO(mul_hi_s16, s16, s16, s16, (s32)a *b >> 16)                                                                      \
   TWO(mul_hi_u32, u32, u32, u32, (u64)a *b >> 32)                                                                      \
   TWO(mul_hi_s32, s32, s32, s32, (s64)a *b >> 32)                                                                      \
   TWO(mul_hi_u64, u64, u64, u64, high_u64(a, b))                                                                       \

@@ -1,8 +1,9 @@
-/* Loads, stores and asynchronous copies (PTX ISA, 9.7.9). */
+/* Loads, stores, atomic operations and asynchronous copies (PTX ISA, 9.7.9, 9.7.13). */
 #include <stdlib.h>
 
 #include "tests/cuda/standin/core.h"
 #include "tests/cuda/standin/ptx/checks.h"
+#include "tests/cuda/standin/ptx/counts.h"
 #include "tests/cuda/standin/ptx/lanes.h"
 
 /* ---- Addresses ---- */
@@ -36,18 +37,19 @@ static void require_alignment(struct warp *warp, const struct instruction *of, c
 
 /* Where the active lanes' memory is, when all of it may be touched. */
 static void locate(struct warp *warp, const struct instruction *of, const struct place *place, enum space space,
-                   const u64 *addresses, bool writes, char **found) {
+                   const u64 *addresses, enum access access, char **found) {
   const unsigned bytes = (unsigned)of->bytes * of->vector;
   char *const base = space == SHARED      ? warp->block->shared
                      : space == PARAMETER ? (char *)(uintptr_t)warp->block->launch->parameters
                                           : NULL;
   require_alignment(warp, of, addresses, bytes);
-  if (space == SHARED) check_shared(warp, of, addresses, bytes, writes);
+  counts_access(warp, of, space, addresses, bytes);
+  if (space == SHARED) check_shared(warp, of, addresses, bytes, access);
   for (int i = 0; i < LANES && space == PARAMETER; i++)
     if ((warp->active >> i & 1) != 0 && addresses[i] + bytes > warp->block->launch->kernel->parameter_bytes)
       wrong(warp, of, i, "byte %llu of the parameters", (unsigned long long)addresses[i]);
-  if (space == LOCAL) check_local(warp, of, addresses, bytes, writes);
-  if (space == GLOBAL || space == CONSTANT) check_global(warp, of, place, addresses, bytes, writes);
+  if (space == LOCAL) check_local(warp, of, addresses, bytes, access);
+  if (space == GLOBAL || space == CONSTANT) check_global(warp, of, place, addresses, bytes, access);
   for (int i = 0; i < LANES; i++) {
     found[i] = base + addresses[i];
     if (space == LOCAL) found[i] = warp->local + (size_t)i * warp->block->launch->kernel->local_bytes + addresses[i];
@@ -86,7 +88,7 @@ static void read_element(const struct warp *warp, const struct instruction *of, 
 static void load(struct warp *warp, const struct instruction *of, enum space space, const u64 *addresses) {
   char *from[LANES];
   u64 made[LANES];
-  locate(warp, of, &of->places[0], space, addresses, false, from);
+  locate(warp, of, &of->places[0], space, addresses, READS, from);
   for (unsigned e = 0; e < of->vector; e++) {
     u32 narrow[LANES];
     u16 narrowest[LANES];
@@ -97,15 +99,27 @@ static void load(struct warp *warp, const struct instruction *of, enum space spa
   }
 }
 
-/* Of lanes that store to one address at once, a GPU lets any be the last. */
+/* Whether the lanes' addresses go up by what each of them stores, or more: most do. */
+static bool are_separate(const struct warp *warp, const u64 *addresses, unsigned bytes) {
+  u64 end = 0;
+  for (int i = 0; i < LANES; i++) {
+    if (!(warp->active >> i & 1)) continue;
+    if (addresses[i] < end) return false;
+    end = addresses[i] + bytes;
+  }
+  return true;
+}
+
+/* Of lanes that store to one address at once, a GPU lets any be the last: they store the same. */
 static void require_same(struct warp *warp, const struct instruction *of, const u64 *addresses) {
+  if (are_separate(warp, addresses, (unsigned)of->bytes * of->vector)) return;
   for (int i = 1; i < LANES; i++)
     for (int l = 0; l < i; l++) {
       if ((warp->active >> i & warp->active >> l & 1) == 0 || addresses[i] != addresses[l]) continue;
       for (int e = 1; e < of->n_from; e++) {
         const char *from = from_of(warp, of, e);
         const size_t bytes = of->from_bytes[e];
-        if (memcmp(from + (size_t)i * bytes, from + (size_t)l * bytes, bytes) != 0)
+        if (memcmp(from + (size_t)i * bytes, from + (size_t)l * bytes, of->bytes) != 0)
           wrong(warp, of, i, "a race: lane %d stores another value to the same address", l);
       }
     }
@@ -113,14 +127,50 @@ static void require_same(struct warp *warp, const struct instruction *of, const 
 
 static void store(struct warp *warp, const struct instruction *of, enum space space, const u64 *addresses) {
   char *to[LANES];
-  locate(warp, of, &of->places[0], space, addresses, true, to);
-  if (space == SHARED && warp->writes_twice) require_same(warp, of, addresses);
+  locate(warp, of, &of->places[0], space, addresses, WRITES, to);
+  if (space != LOCAL) require_same(warp, of, addresses);
   for (unsigned e = 0; e < of->vector; e++) {
     const char *from = from_of(warp, of, (int)e + 1);
     for (int i = 0; i < LANES; i++)
       if (warp->active >> i & 1)
         memcpy(to[i] + (size_t)e * of->bytes, from + (size_t)i * of->from_bytes[e + 1], of->bytes);
   }
+}
+
+/* ---- Atomic operations, of integers: their lanes one after the other ---- */
+
+enum operation { ADD, LEAST, MOST, LEAST_SIGNED, MOST_SIGNED, AND, OR, XOR, EXCHANGE, COMPARE };
+
+static u64 updated(enum operation operation, unsigned bytes, u64 old, u64 b, u64 c) {
+  const unsigned above = 64 - 8 * bytes;
+  const s64 left = (s64)(old << above), right = (s64)(b << above);
+  if (operation == ADD) return old + b;
+  if (operation == LEAST) return b < old ? b : old;
+  if (operation == MOST) return b > old ? b : old;
+  if (operation == LEAST_SIGNED) return right < left ? b : old;
+  if (operation == MOST_SIGNED) return right > left ? b : old;
+  if (operation == AND) return old & b;
+  if (operation == OR) return old | b;
+  if (operation == XOR) return old ^ b;
+  return operation == EXCHANGE || old == b ? (operation == EXCHANGE ? b : c) : old;
+}
+
+static void update(struct warp *warp, const struct instruction *of, enum space space, const u64 *addresses) {
+  char *at[LANES];
+  u64 before[LANES] = {0};
+  u32 narrow[LANES];
+  locate(warp, of, &of->places[0], space, addresses, UPDATES, at);
+  for (unsigned i = 0; i < LANES; i++) {
+    if (!(warp->active >> i & 1)) continue;
+    u64 b = 0, c = 0;
+    memcpy(&before[i], at[i], of->bytes);
+    memcpy(&b, (const char *)from_of(warp, of, 1) + i * of->bytes, of->bytes);
+    if (of->kind == COMPARE) memcpy(&c, (const char *)from_of(warp, of, 2) + i * of->bytes, of->bytes);
+    const u64 made = updated((enum operation)of->kind, of->bytes, before[i], b, c);
+    memcpy(at[i], &made, of->bytes);
+  }
+  for (int i = 0; i < LANES; i++) narrow[i] = (u32)before[i];
+  if (of->has_result) keep_lanes(warp, of->to[0], of->bytes == 8 ? (const void *)before : narrow, of->bytes);
 }
 
 typedef void access_run(struct warp *warp, const struct instruction *of, enum space space, const u64 *addresses);
@@ -153,6 +203,10 @@ static void run_store(struct warp *warp, const struct instruction *of) {
   by_space(warp, of, store);
 }
 
+static void run_update(struct warp *warp, const struct instruction *of) {
+  by_space(warp, of, update);
+}
+
 /* ---- Asynchronous copies (9.7.9.25.3): nothing of one is there before its lane has waited for it ---- */
 
 static void run_copy(struct warp *warp, const struct instruction *of) {
@@ -169,7 +223,8 @@ static void run_copy(struct warp *warp, const struct instruction *of) {
   const u32 all = warp->active;
   for (int i = 0; i < LANES; i++)
     if (filled[i] == 0) warp->active &= ~(UINT32_C(1) << i); /* zeros: nothing is read */
-  if (warp->active != 0) check_global(warp, of, &of->places[1], from, bytes, false);
+  counts_access(warp, of, GLOBAL, from, bytes);
+  if (warp->active != 0) check_global(warp, of, &of->places[1], from, bytes, READS);
   warp->active = all;
   for (unsigned i = 0; i < LANES; i++) {
     if (!(all >> i & 1)) continue;
@@ -198,7 +253,7 @@ static void finish(struct warp *warp, const struct copying *copying) {
   u64 to[LANES];
   for (int i = 0; i < LANES; i++) to[i] = copying->to;
   warp->active = UINT32_C(1) << copying->lane;
-  check_shared(warp, copying->of, to, copying->size, true);
+  check_shared(warp, copying->of, to, copying->size, WRITES);
   memcpy(warp->block->shared + copying->to, copying->bytes, copying->size);
   warp->active = all;
 }
@@ -249,19 +304,24 @@ static bool decode_copy(const char *name, struct instruction *into) {
   return true;
 }
 
-/* One word between dots: a space, a length, a type; how caches are used says nothing here. */
-static bool take_word(const char *word, size_t length, struct instruction *into, bool *is_typed) {
+static bool take_space(const char *word, size_t length, struct instruction *into) {
   static const struct {
     const char *word;
     enum space space;
   } spaces[] = {{"global", GLOBAL},  {"shared", SHARED},   {"local", LOCAL},
                 {"const", CONSTANT}, {"param", PARAMETER}, {"shared::cta", SHARED}};
-  static const char *const hints[] = {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "volatile", "weak"};
   for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
     if (strlen(spaces[i].word) == length && strncmp(spaces[i].word, word, length) == 0) {
       into->places[0].space = spaces[i].space;
       return true;
     }
+  return false;
+}
+
+/* One word between dots: a space, a length, a type; how caches are used says nothing here. */
+static bool take_word(const char *word, size_t length, struct instruction *into, bool *is_typed) {
+  static const char *const hints[] = {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "volatile", "weak"};
+  if (take_space(word, length, into)) return true;
   for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
     if (strlen(hints[i]) == length && strncmp(hints[i], word, length) == 0) return true;
   if (length > 4 && word[0] == 'L' && word[2] == ':') return true; /* L1::, L2:: */
@@ -279,8 +339,47 @@ static bool take_word(const char *word, size_t length, struct instruction *into,
   return true;
 }
 
+static bool take_operation(const char *word, size_t length, struct instruction *into) {
+  static const char *const words[] = {"add", "min", "max", NULL, NULL, "and", "or", "xor", "exch", "cas"};
+  for (int i = 0; i < (int)(sizeof words / sizeof *words); i++)
+    if (words[i] != NULL && strlen(words[i]) == length && strncmp(words[i], word, length) == 0) {
+      into->kind = i;
+      return true;
+    }
+  return false;
+}
+
+/* atom.relaxed.gpu.global.add.u32, red.shared.add.u64: which memory others see when says nothing here. */
+static bool decode_atomic(const char *name, struct instruction *into) {
+  static const char *const types[] = {"u32", "u64", "s32", "s64", "b32", "b64"};
+  static const char *const hints[] = {"relaxed", "acquire", "release", "acq_rel", "cta", "gpu", "sys"};
+  struct instruction made = *into;
+  made.vector = 1;
+  made.has_result = name[0] == 'a';
+  made.run = run_update;
+  made.kind = -1;
+  for (const char *at = strchr(name, '.') + 1;;) {
+    const size_t length = strcspn(at, ".");
+    bool is_hint = false;
+    if (at[length] == '\0') {
+      for (size_t i = 0; i < sizeof types / sizeof *types && made.bytes == 0; i++)
+        if (strcmp(types[i], at) == 0) made.bytes = types[i][1] == '3' ? 4 : 8;
+      if (at[0] == 's' && (made.kind == LEAST || made.kind == MOST)) made.kind += LEAST_SIGNED - LEAST;
+      break;
+    }
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+      is_hint |= strlen(hints[i]) == length && strncmp(hints[i], at, length) == 0;
+    if (!is_hint && !take_space(at, length, &made) && !take_operation(at, length, &made)) return false;
+    at += length + 1;
+  }
+  if (made.bytes == 0 || made.kind < 0) return false;
+  *into = made;
+  return true;
+}
+
 bool decode_memory(const char *name, struct instruction *into) {
   if (strncmp(name, "cp.async.", 9) == 0) return decode_copy(name, into);
+  if (strncmp(name, "atom.", 5) == 0 || strncmp(name, "red.", 4) == 0) return decode_atomic(name, into);
   if (strncmp(name, "ld.", 3) != 0 && strncmp(name, "st.", 3) != 0) return false;
   bool is_typed = false;
   struct instruction made = *into;

@@ -148,6 +148,8 @@ struct kernel {
   int constant_bytes;
   bool has_special[SPECIALS];
   struct slot specials[SPECIALS];
+  struct count *counts; /* of each instruction; NULL: they are not counted */
+  uint64_t launches, blocks, threads;
   struct kernel *next;
 };
 

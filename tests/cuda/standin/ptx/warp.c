@@ -6,6 +6,7 @@
 
 #include "tests/cuda/standin/core.h"
 #include "tests/cuda/standin/ptx/checks.h"
+#include "tests/cuda/standin/ptx/counts.h"
 #include "tests/cuda/standin/ptx/lanes.h"
 
 /* ---- Groups ---- */
@@ -120,6 +121,14 @@ static void run_one(struct warp *warp, const struct instruction *of) {
   for (int i = 0; i < of->n_to && unknown != 0; i++) warp->defined[of->to[i].number] &= ~unknown;
 }
 
+static void count(const struct warp *warp, const struct instruction *of, u32 lanes) {
+  struct count *counted = count_of(warp->block->launch->kernel, of);
+  if (counted == NULL) return;
+  counted->warps++;
+  counted->lanes += (unsigned)__builtin_popcount(of->flow == BRANCH ? lanes : warp->active);
+  counted->diverged += of->flow == BRANCH && warp->active != 0 && warp->active != lanes;
+}
+
 /* Runs a group until it meets another one, diverges, waits or ends. */
 static void run_group(struct warp *warp, struct group group) {
   const unsigned limit = first_of_others(warp);
@@ -127,7 +136,7 @@ static void run_group(struct warp *warp, struct group group) {
     const struct instruction *in = instruction_at(warp, group.at);
     const u32 active = guarded(warp, in, group.lanes);
     warp->active = active;
-    warp->block->launch->executed++;
+    count(warp, in, group.lanes);
     if (in->flow == ON) {
       if (active != 0) run_one(warp, in);
       group.at++;
@@ -339,7 +348,9 @@ void launch_run(struct launch *launch) {
   u64 random = (u64)setting("STANDIN_ORDER", 0);
   u32 *order = memory_of(blocks * sizeof *order);
   struct block block = make_block(launch);
+  launch->begun = memory_of(blocks * sizeof *launch->begun);
   checks_begin(launch);
+  counts_launch(launch);
   draw_order(&random, order, blocks);
   for (u32 i = 0; i < blocks; i++) {
     const u32 b = order[i], *grid = launch->grid;
@@ -348,12 +359,15 @@ void launch_run(struct launch *launch) {
     block.index[1] = b / grid[0] % grid[1];
     block.index[2] = b / grid[0] / grid[1];
     block.begin = ++block.time;
+    launch->begun[launch->n_begun++] = (struct begun){block.begin, b};
     for (unsigned w = 0; w < block.n_warps; w++) {
       block.warps[w].block = &block;
       begin_warp(&block.warps[w], threads);
     }
     run_block(&block, &random);
   }
+  checks_end(launch, block.time);
   free_block(&block);
+  free(launch->begun);
   free(order);
 }

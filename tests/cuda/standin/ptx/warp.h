@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/cuda/standin/ptx/program.h"
+#include "tests/cuda/standin/ptx/races.h"
 
 enum { MOST_THREADS = 1024, MOST_WARPS = MOST_THREADS / LANES, BARRIERS = 16 };
 
@@ -21,16 +22,15 @@ struct group {
   bool waits; /* for lanes of other groups */
 };
 
-/* Who was at 2 bytes of shared memory last: times count barriers of the block and those of its warp (checks.c). */
-struct cell {
-  uint64_t write_instruction;
-  uint32_t write_time, write_warp_time, read_time, read_warp_time;
-  uint16_t writer, reader;
-};
-
 /* What an array is that a kernel was given the address of. */
 struct extent {
-  uint64_t from, to; /* 0: nothing that is known */
+  uint64_t from, to;       /* 0: nothing that is known */
+  uint64_t or_from, or_to; /* or this, if it is more than nothing */
+};
+
+/* When a block of a launch has begun. */
+struct begun {
+  uint32_t time, number;
 };
 
 struct launch {
@@ -38,16 +38,17 @@ struct launch {
   uint32_t grid[3], block[3];
   const char *parameters;
   size_t shared_bytes;
-  uint32_t first_mark;    /* of its blocks, in the shadow of the device's memory */
+  uint32_t first_time; /* of its blocks, in the touches of the device's memory */
+  struct begun *begun; /* its blocks so far */
+  uint32_t n_begun;
   struct extent *extents; /* of each word of 8 bytes of the parameters */
-  uint64_t executed;      /* instructions of warps */
 };
 
 struct block {
   struct launch *launch;
   uint32_t index[3], number;
   char *shared;
-  struct cell *cells;
+  struct touch *cells;  /* of each 2 bytes of `shared` */
   uint32_t begin, time; /* counts of barriers when it began, and now */
   struct warp *warps;
   unsigned n_warps;
@@ -74,7 +75,6 @@ struct warp {
   unsigned n_groups;
   uint32_t time; /* counts what its lanes have waited for each other at */
   char *local, *local_written;
-  bool writes_twice; /* lanes of the present instruction store to the same bytes */
   bool is_at_barrier;
   uint32_t barrier, barrier_count; /* its number; its threads, 0: all of the block */
   uint32_t vote;                   /* what the lanes bring to it */
