@@ -74,9 +74,9 @@ class PtxTrainer(HostTrainer):
     def __init__(self, job, parts=None, watched=False, program="train"):
         super().__init__(job, parts or PARTS, program=program)
 
-    def build(self, *edits):
+    def build(self, *edits, host=None):
         """`edits`: (the name of a header of accel/gpu or trainer.cu, a text in it, the text in its place) each, before
-        the kernels are compiled."""
+        the kernels are compiled. host: a trainer of the same job that is built, whose half for the host this one has, too."""
         self.generate("--program", self.kind)
         program, include, architecture = self.folder / "trainer", f"-I{TREE / 'include'}", self.architecture
         kernels = program.with_suffix(".cu")
@@ -86,11 +86,13 @@ class PtxTrainer(HostTrainer):
             headers = headers or [f"-I{self.folder}"] * (path != kernels)
             assert old in path.read_text(), f"{name} has no {old!r}"
             path.write_text(path.read_text().replace(old, new))
-        compile_all(["gcc", "-std=c17", "-O1", include, "-c", f"{program}.c", "-o", f"{program}.o"],
+        if host is not None:
+            shutil.copy(host.folder / "trainer.o", f"{program}.o")
+        compile_all(*[["gcc", "-std=c17", "-O1", include, "-c", f"{program}.c", "-o", f"{program}.o"]] * (host is None),
                     [nvcc(), "-std=c++17", "-O3", "-lineinfo", "--compress-mode", "none", f"-gencode=arch=compute_{architecture},code=compute_{architecture}",
                      *headers, include, "-c", kernels, "-o", f"{program}.kernels.o"])
         self.link()
-        self.arrays = write_arrays(program)
+        self.arrays = write_arrays(program) if host is None else host.arrays
         return program
 
     def edited(self, name):

@@ -74,6 +74,11 @@ def unknown(names):
     return set(ended.stdout.split())
 
 
+def decode(path):
+    """All kernels of a file; the driver says what it does not know, and ends this program."""
+    subprocess.run([DRIVER, "--kernels", path], check=True, stdout=subprocess.DEVNULL)
+
+
 def compiled(name, job, kind, folder):
     """The PTX of a program for each architecture."""
     paths = {architecture: folder / f"{name}.{architecture}.ptx" for architecture in ARCHITECTURES}
@@ -103,6 +108,7 @@ def main():
         folder.mkdir(exist_ok=True)
         for name, (job, kind) in chosen.items():
             for architecture, text in compiled(name, job, kind, folder).items():
+                decode(folder / f"{name}.{architecture}.ptx")
                 for form in names_in(text):
                     counts[form][architecture] += 1
                     first.setdefault(form, f"{name} for sm_{architecture}")

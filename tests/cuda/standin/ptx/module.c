@@ -25,13 +25,18 @@ static enum space space_of(const char *text) {
 struct variable variable_of(struct arena *arena, const char *text) {
   struct variable made = {.space = space_of(text), .align = 1};
   const char *align = strstr(text, ".align "), *type = NULL;
-  if (align != NULL) made.align = (size_t)strtoul(align + 7, NULL, 10);
   const size_t whole = strcspn(text, "=");
   for (const char *at = text; at < text + whole; at++)
     if (*at == '.' && strchr("bsuf", at[1]) != NULL && isdigit((unsigned char)at[2])) type = at;
   if (type == NULL) fault("ptx: no type in '%.80s'", text);
+  if (align != NULL && align > type) align = NULL; /* of what it points to */
+  if (align != NULL) made.align = (size_t)strtoul(align + 7, NULL, 10);
   const char *name = type + strcspn(type, " ");
   name += strspn(name, " ");
+  while (*name == '.' || isdigit((unsigned char)*name)) { /* .ptr .global .align 4, what a parameter points to */
+    name += strcspn(name, " ");
+    name += strspn(name, " ");
+  }
   made.name = arena_copy(arena, name, strcspn(name, " [,;=)"));
   made.bytes = bytes_of_type(type);
   if (align == NULL) made.align = made.bytes;
