@@ -63,12 +63,14 @@ static void require_finite(struct accel_run *run, int64_t at, const char *what, 
   if (isfinite(value)) return;
   finish_saves(run);
   if (isnan(value) && lacks_targets(run, at)) {
-    rt_problem(&problem, "step %" PRId64 ": %s is nan: a batch has no target that counts; stopped before its update",
-               at + 1, what);
+    rt_problem(&problem,
+               "step %" PRId64 ": %s is nan: a batch has no target that counts; nothing of this step is saved", at + 1,
+               what);
     rt_help(&problem, "leave out samples whose targets are all below 0, raise data.batch_size or "
                       "data.masking.probability, or skip such steps: training.on_nonfinite: skip");
   } else {
-    rt_problem(&problem, "step %" PRId64 ": %s is %f; stopped before its update", at + 1, what, rt_unsigned_nan(value));
+    rt_problem(&problem, "step %" PRId64 ": %s is %f; nothing of this step is saved", at + 1, what,
+               rt_unsigned_nan(value));
     rt_help(&problem,
             "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
             "wrong values in the data, or skip such steps: training.on_nonfinite: skip");

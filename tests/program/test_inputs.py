@@ -78,7 +78,7 @@ class Targets(unittest.TestCase):
         trainer.build(cflags=FAST)
         ended = subprocess.run([trainer.folder / "trainer"], cwd=trainer.folder, capture_output=True, text=True)
         self.assertEqual(ended.returncode, 1)
-        self.assertIn("step 1: the loss is nan: a batch has no target that counts; stopped before its update", ended.stderr)
+        self.assertIn("step 1: the loss is nan: a batch has no target that counts; nothing of this step is saved", ended.stderr)
         self.assertNotIn("optimizer.lr", ended.stderr)
 
 

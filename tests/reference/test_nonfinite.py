@@ -62,7 +62,7 @@ class Stop(unittest.TestCase):
         with self.assertRaises(AssertionError) as raised:
             rows.run()
         self.assertIn("step 4: the loss is ", str(raised.exception))
-        self.assertIn("stopped before its update", str(raised.exception))
+        self.assertIn("nothing of this step is saved", str(raised.exception))
         model = Mlp(rows.weights)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1)
         for step in range(3):

@@ -94,7 +94,7 @@ class Training(support.Folder):
     def test_a_loss_that_is_not_finite(self):
         done = self.train("--data", "corpus.txt", FAKE_NAN_AT=10)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(b"error: step 10: the loss is nan; stopped before its update", done.stderr)
+        self.assertIn(b"error: step 10: the loss is nan; nothing of this step is saved", done.stderr)
         self.assertEqual([line["step"] for line in self.metrics()], [5])
         self.assertEqual(self.files(), ["corpus.txt", "runs/fake/metrics.jsonl", "runs/fake/run.json"])
 
