@@ -24,6 +24,10 @@ from safetensors.torch import load_file
 from test_lora import plain
 from transformers import BitsAndBytesConfig, LlamaForCausalLM
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "runtime"))
+
+from support import preloaded  # noqa: E402
+
 logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # that it rounds inputs to float16
 load_tests = rotating(3)
 KERNELS = pathlib.Path(__file__).resolve().parents[1] / "ops" / "kernels" / "test_kernels.py"
@@ -103,6 +107,22 @@ class Bits8(Quantized):
         rows = [json.loads(line) for line in (trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()]
         self.assertLess(abs([row["eval_loss"] for row in rows if "eval_loss" in row][-1] / loss - 1), 1e-6, "an evaluation of the run")
         self.check_text(trainer)
+        self.check_short_of_memory(trainer)
+
+    def check_short_of_memory(self, trainer):
+        """oneDNN's product leaves its result as it was where it finds no memory: programs end before they show a number made of it."""
+        logits = (trainer.folder / "logits.f32").read_bytes()
+        for words in (("evaluate",), ("generate", "--prompt", "codes", "--tokens", "6", "--temperature", "0", "--logits", "short.f32")):
+            for at in (1, 40):
+                ended = subprocess.run([trainer.folder / words[0], *words[1:]], cwd=trainer.folder, capture_output=True, text=True,
+                                       env={**os.environ, "LD_PRELOAD": str(preloaded("short_sgemm")), "SGEMM_FAILS_AT": str(at)})
+                self.assertEqual(ended.returncode, 1, ended.stdout)
+                self.assertIn("error: oneDNN could not multiply matrices (status 1)", ended.stderr)
+                self.assertIn("out of memory", ended.stderr)
+                self.assertNotIn("loss", ended.stdout)
+        written = (trainer.folder / "short.f32").read_bytes()
+        self.assertLess(len(written), len(logits))
+        self.assertEqual(written, logits[: len(written)])
 
     def test_gpt2_without_outliers(self):
         """Its matrices are [in][out] in files and have biases; no column is an outlier."""
