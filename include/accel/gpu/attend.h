@@ -64,7 +64,7 @@ __device__ inline void accel_attend_cached(type *y, float *next_k, float *next_v
   __shared__ float tops[warps], shares[warps], parts[warps][columns];
   const size_t h = blockIdx.x, t = blockIdx.y, b = blockIdx.z, g = h / group;
   const size_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const size_t first = (size_t)at[0] < (size_t)newest ? (size_t)at[0] : (size_t)newest;
+  const size_t first = (size_t)at[0] > (size_t)newest ? (size_t)newest : (size_t)at[0];
   float *kh = next_k + (b * shape::groups + g) * (shape::keys * columns);
   float *vh = next_v + (b * shape::groups + g) * (shape::keys * columns);
   const type *qr = q + b * shape::q_batch + h * shape::q_head + t * shape::q_row;
