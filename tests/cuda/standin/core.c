@@ -172,6 +172,16 @@ enum memory_kind memory_kind_of(const void *address) {
   return block == NULL ? PAGEABLE : block->kind;
 }
 
+bool memory_pinned(int number, char **from, size_t *bytes) {
+  for (int i = 0; i < n_blocks; i++) {
+    if (blocks[i].kind != PINNED || number-- > 0) continue;
+    *from = blocks[i].address;
+    *bytes = blocks[i].bytes;
+    return true;
+  }
+  return false;
+}
+
 void memory_require(const void *address, size_t bytes, enum memory_kind kind, const char *what) {
   static const char *const names[] = {"pageable", "pinned", "device"};
   const struct block *block = block_at(address);

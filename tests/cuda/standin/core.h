@@ -77,6 +77,9 @@ bool memory_around(const void *address, const char **from, size_t *bytes);
 
 size_t memory_used(void);
 
+/* Allocation `number` of pinned memory, in no order; false: there are no more. */
+bool memory_pinned(int number, char **from, size_t *bytes);
+
 /* The range that cuMemAddressReserve gave; NULL: none. */
 const char *driver_range(void);
 

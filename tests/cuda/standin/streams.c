@@ -83,7 +83,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *lowest, int *highest) {
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
-  static const char *const names[] = {"stream 1", "stream 2", "stream 3", "stream 4"};
+  static const char *const names[] = {"stream 1", "stream 2", "stream 3", "stream 4", "stream 5"};
   static int made;
   no_capture("cudaStreamCreateWithPriority");
   if (call("cudaStreamCreateWithPriority")) return cudaErrorMemoryAllocation;
@@ -91,7 +91,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
   if (priority > 0 || priority < -5) fault("a stream of the priority %d", priority);
   *stream = object_new(STREAM, sizeof **stream);
   (*stream)->priority = priority;
-  (*stream)->actor = actor_new(made < 4 ? names[made] : "a stream");
+  (*stream)->actor = actor_new(made < 5 ? names[made] : "a stream");
   (*stream)->next = streams;
   streams = *stream;
   made++;
@@ -124,6 +124,42 @@ cudaError_t cudaDeviceSynchronize(void) {
   if (call("cudaDeviceSynchronize")) return cudaErrorIllegalAddress;
   no_capture("cudaDeviceSynchronize");
   for (const struct CUstream_st *at = streams; at != NULL; at = at->next) clock_join(host_clock(), &at->clock);
+  return cudaSuccess;
+}
+
+/* ---- Functions of the host ---- */
+
+struct host_function {
+  cudaHostFn_t run;
+  void *with;
+};
+
+/* Of pinned memory it has touched what it has changed. */
+static void run_host_function(const void *arguments) {
+  const struct host_function *function = arguments;
+  enum { MOST = 16, UNIT = 64 };
+  char *from[MOST], *before[MOST];
+  size_t bytes[MOST];
+  int count = 0;
+  for (; memory_pinned(count, &from[count], &bytes[count]); count++) {
+    before[count] = count + 1 < MOST ? malloc(bytes[count]) : NULL;
+    if (before[count] == NULL) fault("no memory");
+    memcpy(before[count], from[count], bytes[count]);
+  }
+  function->run(function->with);
+  for (int i = 0; i < count; i++) {
+    for (size_t at = 0; at < bytes[i]; at += UNIT) {
+      const size_t unit = bytes[i] - at < UNIT ? bytes[i] - at : UNIT;
+      if (memcmp(before[i] + at, from[i] + at, unit) != 0) touch(from[i] + at, unit, true);
+    }
+    free(before[i]);
+  }
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t run, void *with) {
+  const struct host_function function = {run, with};
+  if (call("cudaLaunchHostFunc")) return cudaErrorMemoryAllocation;
+  submit(stream, "cudaLaunchHostFunc", run_host_function, &function, sizeof function);
   return cudaSuccess;
 }
 

@@ -35,6 +35,7 @@ SAME(hipHostGetDevicePointer, cudaHostGetDevicePointer);
 SAME(hipHostMalloc, cudaHostAlloc);
 SAME(hipHostRegister, cudaHostRegister);
 SAME(hipHostUnregister, cudaHostUnregister);
+SAME(hipLaunchHostFunc, cudaLaunchHostFunc);
 SAME(hipMalloc, cudaMalloc);
 SAME(hipMemGetInfo, cudaMemGetInfo);
 SAME(hipMemcpy, cudaMemcpy);
