@@ -205,7 +205,7 @@ static int64_t bytes_of(const struct table *tensors, int64_t row) {
   return bytes;
 }
 
-/* Layers that are read before each use: the offsets of their tensors, and the bytes of the weights that they come to.
+/* Layers that come before each use: the offsets of their tensors, and the bytes of the weights that they come to.
  */
 struct read_layers {
   int64_t from, end, slots; /* end 0: there are none */
@@ -214,7 +214,9 @@ struct read_layers {
 /* Layers follow one another; several come to one slot. */
 static struct read_layers read_layers_of(const struct tables *tables, const struct table *reads) {
   struct read_layers layers = {0};
-  int64_t first, at, bytes, before;
+  int64_t first, at, bytes, before, from_host = 0;
+  if (reads->count > 0 && !number_of(&tables->fields, tables->program->type, "n_from_host", 0, &from_host))
+    cannot_tell(tables, reads, 0);
   for (int64_t row = 0; row < reads->count && reads->count <= MOST_ROWS; row++) {
     const int64_t base = row * reads->row->size;
     if (!number_of(&reads->constants, reads->row, "first", base, &first) ||
@@ -229,6 +231,8 @@ static struct read_layers read_layers_of(const struct tables *tables, const stru
         at < 0 || at > tables->weights_bytes - bytes)
       refuse(tables, reads, row, "is not after the layer before it, or does not come to the weights");
     layers.end = first + bytes;
+    if (row < from_host && layers.end > tables->arena_bytes)
+      refuse(tables, reads, row, "is not inside what the host has");
     bool is_new = true;
     for (int64_t i = 0; i < row && is_new; i++)
       is_new = number_of(&reads->constants, reads->row, "at", i * reads->row->size, &before) && before != at;

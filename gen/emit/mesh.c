@@ -7,6 +7,7 @@
 #include "gen/program/precision.h"
 #include "gen/program/sending.h"
 #include "gen/program/sharding.h"
+#include "gen/program/streams.h"
 #include "gen/program/target.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
@@ -80,17 +81,16 @@ static struct jinja_value units_value(const struct program *program) {
   return table_value(program->arena, rows, count, 2, 0);
 }
 
-/* The layers that come from files: the first byte of each among all weights, where it comes to, its bytes. */
+/* The layers that come from elsewhere: the first byte of each among all weights, where it comes to, its bytes. */
 static struct jinja_value streams_value(const struct program *program) {
   const int count = program->streams ? program->ranks.fsdp_units.count : 0;
   struct table_row *rows = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *rows);
   for (int i = 0; i < count; i++) {
     const char *path = program->ranks.fsdp_units.items[i].paths[0];
-    const struct weight_node *node = weight_node_at(program->weights->root, path);
     rows[i] =
         (struct table_row){.name = path,
                            .steps = {program->ranks.fsdp_units.items[i].offset, weight_offset(program->weights, path)},
-                           .same = {node->type->bytes}};
+                           .same = {streamed_unit_bytes(program, i)}};
   }
   return table_value(program->arena, rows, count, 2, 1);
 }
@@ -200,6 +200,10 @@ struct jinja_value mesh_value(const struct program *program) {
   jinja_set(arena, value, "summed_twice", summed_twice_value(program));
   jinja_set(arena, value, "streams", streams_value(program));
   set_bool(arena, value, "streaming", program->streams);
+  set_int(arena, value, "from_host", streamed_from_host(program));
+  set_int(arena, value, "host_layers", streamed_bytes(program, false));
+  set_bool(arena, value, "from_files", largest_read(program) > 0);
+  set_int(arena, value, "staging", program->target->memory.separate ? largest_read(program) : 0);
   if (program->streams) set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);
   const struct function *backward = program->entry.backward;
   const bool last = backward != NULL && function_sends(backward) && !program->ranks.sends_always;

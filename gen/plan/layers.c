@@ -48,6 +48,12 @@ struct candidate {
   int n_kinds, round, count;
 };
 
+/* Where a weight comes from before each use: 0: it is there; 1: the host; 2: a disk. */
+static int streamed_from(const struct program *program, const struct weight *weight) {
+  const int unit = program->streams ? fsdp_unit_of(program, weight) : -1;
+  return unit < 0 ? 0 : 1 + program->ranks.fsdp_units.items[unit].on_disk;
+}
+
 static bool same_parameter(const struct program *program, const struct weight *a, const struct weight *b) {
   const struct parameter *p = a->parameter, *q = b->parameter;
   const struct job *job = program->job;
@@ -55,7 +61,7 @@ static bool same_parameter(const struct program *program, const struct weight *a
          p->init.a == q->init.a && p->init.b == q->init.b && p->buffer == q->buffer &&
          p->value->differentiable == q->value->differentiable && p->passing == q->passing && a->fresh == b->fresh &&
          is_saved_module(job, a->path) == is_saved_module(job, b->path) &&
-         (program->streams && fsdp_unit_of(program, a) >= 0) == (program->streams && fsdp_unit_of(program, b) >= 0);
+         streamed_from(program, a) == streamed_from(program, b);
 }
 
 /* Whether three offsets follow each other as layers do: the first, the second and the third of layer `layer`. */

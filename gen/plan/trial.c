@@ -43,7 +43,7 @@ int64_t reserve_of(const struct program *program) {
   const struct device_map *map = program->map;
   int64_t used = 0;
   for (int i = 0; map != NULL && i < map->count; i++)
-    if (!map->places.items[map->items[i].place].is_disk) used += map->items[i].module->bytes;
+    if (map->places.items[map->items[i].place].is_own) used += map->items[i].module->bytes;
   const int64_t reserve = map != NULL ? program->figures.bytes.total - used - map->largest : 0;
   return reserve > 0 ? reserve : 0;
 }

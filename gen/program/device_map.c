@@ -16,6 +16,11 @@ int device_map_place(const struct device_map *map, const char *name) {
   return place;
 }
 
+const struct place *device_map_elsewhere(const struct device_map *map, const char *name) {
+  const int place = device_map_place(map, name);
+  return place >= 0 && !map->places.items[place].is_own ? &map->places.items[place] : NULL;
+}
+
 struct module *module_child(struct arena *arena, struct module *parent, const char *name, enum module_kind kind) {
   const char *whole = parent->name[0] != '\0' ? arena_printf(arena, "%s.%s", parent->name, name) : name;
   for (int i = 0; i < parent->n_children; i++)

@@ -32,6 +32,7 @@ struct place {
   int64_t bytes;        /* that modules may take of it; PLACE_ENDLESS: any number */
   bool keeps_largest;   /* it keeps space for the largest layer, which may come from elsewhere */
   bool is_gpu, is_disk; /* neither: the host's */
+  bool is_own;          /* the program's device computes in it; what is elsewhere comes to it */
 };
 #define PLACE_ENDLESS INT64_MAX
 
@@ -60,6 +61,9 @@ struct device_map {
 
 /* The place of the parameter or module of a name, by the longest name in the map that it begins with; -1: none. */
 int device_map_place(const struct device_map *map, const char *name);
+
+/* Where that is, if it is not in the memory of the device and so comes to it; NULL: it is there, or has no place. */
+const struct place *device_map_elsewhere(const struct device_map *map, const char *name);
 
 /* The child of this name (its last part), made where there is none. */
 struct module *module_child(struct arena *arena, struct module *parent, const char *name, enum module_kind kind);

@@ -97,7 +97,8 @@ struct fsdp_unit {
   const char *const *paths; /* of its layers, absolute */
   int layers;
   int first, end; /* its flat ranges */
-  int64_t offset; /* of a layer that comes from a file: where it would begin after all weights in memory */
+  int64_t offset; /* of a layer that comes from elsewhere: where it would begin after all weights in memory */
+  bool on_disk;   /* it comes from the files of the weights; else from the host */
 };
 
 /* A list of flat ranges in the order of the weights. */

@@ -281,7 +281,7 @@ struct program {
   struct program_choices choices;
   struct program_figures figures;
   struct device_map *map; /* which memory modules are in; NULL: all are in that of the device, and nobody asks */
-  bool streams;           /* some are layers that come from the files of the weights before each use */
+  bool streams;           /* some are layers that come from elsewhere before each use */
 };
 
 #endif

@@ -87,8 +87,9 @@ struct accel_disk_states {
   size_t bytes;
 };
 
-/* A layer that is read before each use (reads.h): its parameters have `bytes` bytes of offsets from `first` on, which
- * are after those of all weights in memory, and come to `at` there. */
+/* A layer that comes before each use: its parameters have `bytes` bytes of offsets from `first` on, which are after
+ * those of all weights in the device's memory, and come to `at` there. It comes from the host's memory, which has it
+ * at these offsets, or from a file (reads.h). */
 struct accel_read {
   size_t first, at, bytes;
 };
@@ -456,8 +457,9 @@ struct accel_program {
   struct accel_adapters adapters;
   const struct accel_quantized *quantized;
   int n_quantized;
-  const struct accel_read *reads;          /* layers that are not in memory; the last row is none */
+  const struct accel_read *reads;          /* layers that are not in the device's memory; the last row is none */
   int n_reads;                             /* 0: all are */
+  int n_from_host;                         /* of these, the first ones; the others come from files */
   const struct accel_layer_reader *reader; /* accel_layers_from_files; NULL: nothing is read */
 };
 

@@ -61,6 +61,7 @@ void accel_gpu_open(const struct accel_program *program, const struct accel_gpu_
   rt_world_require(good, &problem, 1);
   open_streams(device);
   open_events(device);
+  rt_cuda_prefetch_open(device);
   rt_cuda_rings_open(device, device->arena + own);
   RT_CUDA(cudaDeviceSynchronize()); /* the arena is zero before any stream, none of which waits for another, reads it */
 }
@@ -75,6 +76,7 @@ void accel_gpu_close(void) {
   rt_cuda_rings_close(device);
   for (int i = 0; i < device->plan.events; i++) RT_CUDA(cudaEventDestroy(device->events[i]));
   free(device->events);
+  rt_cuda_prefetch_close(device);
   for (int i = 0; i < ACCEL_STREAMS; i++) RT_CUDA(cudaStreamDestroy(device->streams[i]));
   rt_cuda_unpin(device);
   rt_cuda_unmap(device);

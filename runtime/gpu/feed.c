@@ -100,5 +100,6 @@ const void *accel_gpu_report(int age) {
   if (age >= device->plan.ahead || report->sent <= age) return NULL;
   int64_t slot = (report->sent - 1 - age) % device->plan.ahead;
   RT_CUDA(cudaEventSynchronize(report->copied[slot]));
+  rt_cuda_require_reads();
   return report->host + (size_t)slot * report->stride;
 }

@@ -28,6 +28,7 @@ static cudaGraphExec_t instantiate(const struct accel_graph *graph, accel_stream
   cudaGraphExec_t ready;
   /* Thread-local: a thread that writes a checkpoint may call CUDA meanwhile. */
   RT_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  rt_cuda_prefetch_record(rt_cuda_device());
   graph->record();
   RT_CUDA(cudaStreamEndCapture(stream, &recorded));
   RT_CUDA(cudaGraphInstantiateWithFlags(&ready, recorded, cudaGraphInstantiateFlagUseNodePriority));

@@ -22,6 +22,18 @@ struct segment {
   size_t first, bytes;
 };
 
+/* Weights on their way to the device. Those of files come through two pieces of pinned memory in turns. */
+struct layer_read;
+struct prefetches {
+  cudaEvent_t forked, begun, read, fetched; /* the compute stream's work before one; its turn in the prefetch stream;
+                                               what is in pinned memory; what is on the device */
+  bool fetches;                             /* one has begun that nothing has waited for yet */
+  char *staging;                            /* NULL: none come from files */
+  size_t stride;                            /* of a piece */
+  int64_t reads;                            /* since a recording began */
+  struct layer_read *layers;                /* what was read so far: a graph has these addresses */
+};
+
 struct cuda_device {
   const struct accel_program *program;
   struct accel_gpu_plan plan;
@@ -33,6 +45,7 @@ struct cuda_device {
   int n_segments;
   accel_stream streams[ACCEL_STREAMS];
   cudaEvent_t *events; /* the program's */
+  struct prefetches prefetches;
   struct ring feed, report;
   bool without_graphs; /* what was recorded is launched kernel by kernel */
   char *pinned;        /* the host's address of the states that are there alone; NULL: none do */
@@ -79,6 +92,19 @@ void rt_cuda_graphs_close(void);
 extern void (*rt_cuda_close_gemms)(void);
 extern void (*rt_cuda_close_engines)(void);
 extern void (*rt_cuda_close_collectives)(void);
+
+/* The events of prefetches, and their pinned memory. */
+void rt_cuda_prefetch_open(struct cuda_device *device);
+void rt_cuda_prefetch_close(struct cuda_device *device);
+
+/* A recording begins, in which nothing waits for what was before. */
+void rt_cuda_prefetch_record(struct cuda_device *device);
+
+/* After a wait for the device: ends the process where a file could not be read. */
+void rt_cuda_require_reads(void);
+
+/* Makes `stream` wait for all that is prefetched by now, where nothing has waited for that yet. */
+void rt_cuda_after_prefetch(accel_stream stream);
 
 /* The bytes of a plan's ring on the device, rounded so that each piece begins at a multiple of 256. */
 size_t rt_cuda_stride(size_t bytes);

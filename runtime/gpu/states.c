@@ -56,6 +56,7 @@ static void copy(char *host, size_t first, size_t bytes, bool reads) {
       RT_CUDA(cudaMemcpyAsync(others, mine, part.bytes, cudaMemcpyHostToDevice, stream));
   }
   RT_CUDA(cudaStreamSynchronize(stream));
+  rt_cuda_require_reads();
 }
 
 static size_t offset_of(const void *address) {

@@ -17,7 +17,7 @@
  * What is gathered, and sums that are waited for one by one, have events of their own: what was started after them
  * continues. */
 static struct {
-  cudaEvent_t fork, join, gathered, fetched;
+  cudaEvent_t fork, join, gathered;
   cudaEvent_t *summed; /* of the first sums since all were waited for */
   size_t n_summed;
   size_t sums;  /* started since then */
@@ -34,7 +34,6 @@ void rt_nccl_open_order(size_t sums) {
   order.fork = event();
   order.join = event();
   order.gathered = event();
-  order.fetched = event();
   order.summed = calloc(sums + 1, sizeof *order.summed);
   if (order.summed == NULL) {
     struct problem problem;
@@ -49,7 +48,6 @@ void rt_nccl_close_order(void) {
   RT_CUDA(cudaEventDestroy(order.fork));
   RT_CUDA(cudaEventDestroy(order.join));
   RT_CUDA(cudaEventDestroy(order.gathered));
-  RT_CUDA(cudaEventDestroy(order.fetched));
   for (size_t i = 0; i < order.n_summed; i++) RT_CUDA(cudaEventDestroy(order.summed[i]));
   free(order.summed);
   memset(&order, 0, sizeof order);
@@ -59,16 +57,8 @@ accel_stream rt_nccl_begin(void) {
   accel_stream stream = accel_gpu_stream(ACCEL_TRAFFIC);
   RT_CUDA(cudaEventRecord(order.fork, accel_gpu_stream(ACCEL_COMPUTE)));
   RT_CUDA(cudaStreamWaitEvent(stream, order.fork, 0));
+  rt_cuda_after_prefetch(stream);
   return stream;
-}
-
-void accel_gpu_prefetch(void *to, const void *from, size_t bytes) {
-  accel_stream stream = accel_gpu_stream(ACCEL_PREFETCH);
-  RT_CUDA(cudaEventRecord(order.fork, accel_gpu_stream(ACCEL_COMPUTE)));
-  RT_CUDA(cudaStreamWaitEvent(stream, order.fork, 0));
-  RT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
-  RT_CUDA(cudaEventRecord(order.fetched, stream));
-  RT_CUDA(cudaStreamWaitEvent(accel_gpu_stream(ACCEL_TRAFFIC), order.fetched, 0));
 }
 
 void rt_nccl_record_sum(void) {

@@ -381,6 +381,15 @@ void accel_wait_reads(void) {
   if (failed) rt_fail(&reader.problem, 1);
 }
 
+static bool wait_alone(struct problem *problem) {
+  pthread_mutex_lock(&reader.mutex);
+  while (reader.count > 0 && !reader.failed) pthread_cond_wait(&reader.changed, &reader.mutex);
+  const bool failed = reader.failed;
+  if (failed) *problem = reader.problem;
+  pthread_mutex_unlock(&reader.mutex);
+  return !failed;
+}
+
 /* ---- Beginning and end ---- */
 
 static int open_direct(int file) {
@@ -418,12 +427,12 @@ static bool list_layers(struct problem *problem) {
   double bytes = 0;
   reader.layers = calloc((size_t)program->n_reads + 1, sizeof *reader.layers);
   if (reader.layers == NULL) return rt_problem(problem, "no memory for the list of layers");
-  for (int i = 0; i < program->n_reads; i++) {
+  for (int i = program->n_from_host; i < program->n_reads; i++) {
     struct layer *layer = &reader.layers[i];
     if (!rt_extents_find(&layer->extents, program, &reader.file, reader.open_files, reader.n_files,
                          program->reads[i].first, program->reads[i].bytes, problem))
       return false;
-    layer->after = i + 1 < program->n_reads && program->reads[i + 1].bytes > 0 ? i + 1 : 0;
+    layer->after = i + 1 < program->n_reads && program->reads[i + 1].bytes > 0 ? i + 1 : program->n_from_host;
     for (int k = 0; k < layer->extents.count; k++) bytes += (double)layer->extents.items[k].bytes;
   }
   reader.cacheable = bytes < memory / 2;
@@ -466,4 +475,4 @@ static void end(void) {
   reader.runs = false;
 }
 
-const struct accel_layer_reader accel_layers_from_files = {begin, end};
+const struct accel_layer_reader accel_layers_from_files = {begin, accel_start_read, wait_alone, end};

@@ -5,20 +5,25 @@
 
 #include "runtime/weights/weights.h"
 
-/* Whether a parameter is one. */
-static inline bool rt_is_streamed(const struct accel_program *program, const struct accel_tensor *tensor) {
-  return program->n_reads > 0 && tensor->offset >= program->reads[0].first;
-}
-
 /* Whether a program has any. */
 static inline bool rt_streams(const struct accel_program *program) {
-  return program->n_reads > 0;
+  return program->n_reads > program->n_from_host + 1; /* the last row is none */
+}
+
+/* Whether a parameter is one. */
+static inline bool rt_is_streamed(const struct accel_program *program, const struct accel_tensor *tensor) {
+  return rt_streams(program) && tensor->offset >= program->reads[program->n_from_host].first;
 }
 
 /* What reads layers. A program without any links none of it. */
 struct accel_layer_reader {
   /* Starts the thread that reads. The file is its own from then on, as it was opened unmapped; end gives it back. */
   bool (*begin)(const struct accel_program *program, const struct weights_file *file, struct problem *problem);
+  /* Begins to read a layer, as accel_start_read. */
+  void (*start)(size_t first, void *values, size_t bytes);
+  /* Waits until all that was begun is there, and leaves the work to the thread that reads. False with a problem where a
+   * file could not be read. */
+  bool (*wait)(struct problem *problem);
   /* Ends the thread and closes the file; does nothing where none was started. */
   void (*end)(void);
 };

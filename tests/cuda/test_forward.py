@@ -84,6 +84,7 @@ class Forward(unittest.TestCase):
         """The program for the processor and the one for the device, in folders with the same weights and data."""
         copies = [json.loads(json.dumps(job)) for _ in range(2)]
         copies[0].get("devices", {}).pop("attention", None)  # of GPUs alone
+        copies[0].pop("memory", None)
         trainers = [Trainer(copies[0]), self.device(copies[1], self.parts, watched=True, program=kind)]
         text = trainers[0].generate("--program", kind)
         for trainer, flags in zip(trainers, (["--program", kind], [])):

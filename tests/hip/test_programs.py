@@ -46,6 +46,7 @@ USUAL_RULES = ("nadam", "lomo", "muon")  # states in 8 bits; updates in the back
 NAMES = json.loads((TREE / "schemas" / "job.schema.json").read_text())["properties"]["optimizer"]["properties"]["name"]["enum"]
 KEYS = {name: {"lr": 1e-3} for name in NAMES} | {name: keys for name, (keys, _) in RULES.items()}
 FORWARD = {"evaluate": ("gpt",), "write": ("llama",)}
+STREAMS = {"gpt": {"h.0": "cpu", "h.1": "disk", "*": "gpu"}}  # layers that come to the device before each use
 
 
 class Training(test_training.Training):
@@ -151,6 +152,7 @@ if __name__ == "__main__":
     for way, jobs in forward.items():
         for name, job in jobs.items():
             if not has_experts(job) and (every or name in FORWARD[way]):
-                add(Forward, name, name, in_float32(job), way=way)
+                streams = {"memory": {"device_map": STREAMS[name]}} if name in STREAMS else {}
+                add(Forward, name, name, {**in_float32(job), **streams}, way=way)
     tests = [f"{group}.test_check_{name}" for name in named for group, its in (("Training", CASES), ("Rules", NAMES)) if name in its]
     unittest.main(argv=sys.argv[:1], defaultTest=tests + [name for name in named if name not in (*CASES, *NAMES)] or None)

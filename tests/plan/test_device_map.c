@@ -72,7 +72,7 @@ static int64_t number(struct arena *arena) {
 
 static void add_place(struct reading *r, const char *name, int64_t bytes, bool is_gpu, bool is_disk) {
   const bool first = r->map.places.count == 0;
-  const struct place place = {name, bytes, is_disk ? false : !is_gpu || first, is_gpu, is_disk};
+  const struct place place = {name, bytes, is_disk ? false : !is_gpu || first, is_gpu, is_disk, false};
   ARENA_PUSH(r->arena, r->map.places, place);
 }
 

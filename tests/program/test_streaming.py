@@ -286,9 +286,14 @@ class Streaming(unittest.TestCase):
 
     def test_refusals(self):
         for kind, keys, text in (("train", [], "a trainer has all weights in the memory of its device"),
-                                 ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.*": disk, "*": gpu}'], "layers come from a disk on processors alone"),
-                                 ("evaluate", ['memory.device_map={"h.1.*": disk, "*": cpu}'], "its layer is"),
-                                 ("evaluate", ["devices.per_node=2", "parallelism.tp=2"], "layers come from a disk to one process alone"),
+                                 ("train", ["devices.kind=cuda", 'memory.device_map={"h.*": cpu, "*": gpu}'], "a trainer has all weights in the memory of its device"),
+                                 ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.*": 1, "*": gpu}'], "a program computes in the memory of its device"),
+                                 ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.1.attn": disk, "h.*": cpu, "*": gpu}'],
+                                  "'h.1.attn.c_attn.weight' is on the disk, and its layer is in the memory 'cpu'"),
+                                 ("evaluate", ['memory.device_map={"h.1.*": disk, "*": cpu}'], "is in the memory of the device, and a layer before its own is not"),
+                                 ("evaluate", ["devices.kind=cuda", "model.quantize={load_in_4bit: true}", 'memory.device_map={"h.*": disk, "*": gpu}'],
+                                  "quantized weights come to processors alone"),
+                                 ("evaluate", ["devices.per_node=2", "parallelism.tp=2"], "layers come from elsewhere to one process alone"),
                                  ("evaluate", ['memory.device_map={"wte": disk, "*": cpu}'], "is of no layer that can come from there"),
                                  ("evaluate", ["memory.device_map=auto", "devices.memory={cpu: 9m, disk: .}"], "more layers stream with memory.reserve")):
             job = self.folder / "refused.yaml"

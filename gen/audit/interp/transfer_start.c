@@ -193,8 +193,17 @@ static struct value start_store(const struct call *call) {
 /* accel_gpu_prefetch(to, from, bytes) */
 static struct value start_prefetch(const struct call *call) {
   struct transfer transfer = {.node = call->node, .queue = TRANSFER_PREFETCH};
+  if (external_max(call, 2) == 0) return value_number(0);
   transfer_use(call, &transfer, 0, external_max(call, 2), TRANSFER_WRITES);
   transfer_use(call, &transfer, 1, external_max(call, 2), TRANSFER_READS);
+  return transfer_start(call, &transfer);
+}
+
+/* accel_gpu_prefetch_read(to, first, bytes) */
+static struct value start_prefetch_read(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_PREFETCH};
+  if (external_max(call, 2) == 0) return value_number(0);
+  transfer_use(call, &transfer, 0, external_max(call, 2), TRANSFER_WRITES);
   return transfer_start(call, &transfer);
 }
 
@@ -230,6 +239,7 @@ static const struct {
     {"accel_gpu_start_reduce_scatter", start_typed_reduce_scatter},
     {"accel_gpu_start_all_gather", start_typed_gather},
     {"accel_gpu_prefetch", start_prefetch},
+    {"accel_gpu_prefetch_read", start_prefetch_read},
 };
 
 transfer_model *transfer_start_model(const char *function) {

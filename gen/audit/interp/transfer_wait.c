@@ -24,7 +24,7 @@ static bool is_within(const struct transfer *item, const struct awaited *awaited
 
 static bool is_awaited(const struct transfer *item, const void *with) {
   const struct awaited *awaited = with;
-  if (item->queue == TRANSFER_PREFETCH) {
+  if ((awaited->queues >> item->queue & 1) == 0 && item->queue == TRANSFER_PREFETCH) {
     for (const struct transfer *gather = awaited->gather; gather != NULL; gather = gather->older)
       if (gather == item) return true;
     return false;
@@ -86,6 +86,11 @@ static struct value wait_gathers(const struct call *call) {
   return value_number(0);
 }
 
+static struct value wait_prefetch(const struct call *call) {
+  note_awaited(call, end(call, (struct awaited){.queues = 1u << TRANSFER_PREFETCH}) > 0);
+  return value_number(0);
+}
+
 static struct value wait_sends(const struct call *call) {
   note_awaited(call, end(call, (struct awaited){.queues = 1u << TRANSFER_SEND}) > 0);
   return value_number(0);
@@ -124,9 +129,11 @@ static const struct {
   const char *function;
   transfer_model *model;
 } models[] = {
-    {"accel_wait_collectives", wait_all}, {"accel_wait_reductions", wait_first},  {"accel_wait_gathers", wait_gathers},
-    {"accel_wait_reads", wait_gathers},   {"accel_wait_sends", wait_sends},       {"accel_wait_send", wait_send},
-    {"accel_wait_disk", wait_disk},       {"accel_advance_collectives", advance},
+    {"accel_wait_collectives", wait_all},   {"accel_wait_reductions", wait_first},
+    {"accel_wait_gathers", wait_gathers},   {"accel_wait_reads", wait_gathers},
+    {"accel_wait_sends", wait_sends},       {"accel_wait_send", wait_send},
+    {"accel_wait_disk", wait_disk},         {"accel_gpu_wait_prefetch", wait_prefetch},
+    {"accel_advance_collectives", advance},
 };
 
 transfer_model *transfer_wait_model(const char *function) {

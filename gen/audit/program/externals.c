@@ -51,7 +51,9 @@ static const struct {
     {EFFECT_BATCH,
      " accel_start_read accel_wait_reads accel_start_load accel_start_store accel_wait_disk accel_load_sequences "
      "accel_load_masked accel_load_documents accel_load_input "
-     "accel_eval_number accel_gpu_feed_* accel_gpu_prefetch accel_gpu_launch accel_gpu_report* accel_gpu_stream "
+     "accel_eval_number accel_gpu_feed_* accel_gpu_prefetch* accel_gpu_wait_prefetch accel_gpu_launch "
+     "accel_gpu_report* "
+     "accel_gpu_stream "
      "accel_gpu_zero accel_gpu_copy accel_gpu_record accel_gpu_wait accel_gpu_range_* "
      "accel_micro_batches_of accel_contributors_in accel_require_finite_loss accel_require_finite_norm "
      "accel_require_lower_scale accel_report_skipped accel_xla_step "},

@@ -80,7 +80,8 @@ static void add_place(const struct placing *p, const char *name, int64_t bytes, 
   const bool keeps_largest = !is_disk && (!is_gpu || places->count == 0);
   const int64_t reserve = p->program->job->memory.reserve;
   if (bytes != PLACE_ENDLESS) bytes = bytes > reserve ? bytes - reserve : 0;
-  const struct place place = {name, bytes, keeps_largest, is_gpu, is_disk};
+  const bool is_own = p->program->target->is_host ? !is_gpu && !is_disk : is_gpu && places->count == 0;
+  const struct place place = {name, bytes, keeps_largest, is_gpu, is_disk, is_own};
   ARENA_PUSH(p->program->arena, *places, place);
 }
 
@@ -214,16 +215,13 @@ static bool refuse_homeless(const struct placing *p) {
   return false;
 }
 
-/* The memory that the program's device computes in. */
-static bool is_own(const struct placing *p, const struct place *place) {
-  return p->program->target->is_host ? !place->is_gpu && !place->is_disk : strcmp(place->name, "0") == 0;
-}
-
-/* Why a program cannot read layers from a disk; NULL: it can. */
-static const char *why_not_streamed(const struct program *program) {
+/* Why layers cannot come to a program's device from a place; NULL: they can. */
+static const char *why_not_streamed(const struct program *program, const struct place *place) {
+  if (place->is_gpu || (program->target->is_host && !place->is_disk))
+    return "a program computes in the memory of its device";
   if (program->kind == PROGRAM_TRAIN) return "a trainer has all weights in the memory of its device";
-  if (!program->target->is_host) return "layers come from a disk on processors alone";
-  if (program->job->devices.ranks > 1) return "layers come from a disk to one process alone";
+  if (program->job->devices.ranks > 1) return "layers come from elsewhere to one process alone";
+  if (program->quantized.count > 0 && !program->target->is_host) return "quantized weights come to processors alone";
   return NULL;
 }
 
@@ -232,16 +230,17 @@ static bool check_runs(const struct placing *p) {
   for (int i = 0; i < p->map->count; i++) {
     const struct mapped *mapped = &p->map->items[i];
     const struct place *place = &p->map->places.items[mapped->place];
-    const char *why = place->is_disk ? why_not_streamed(p->program) : "a program computes in the memory of its device";
-    if (is_own(p, place)) continue;
+    if (place->is_own) continue;
+    const char *why = why_not_streamed(p->program, place);
     if (why == NULL) {
       p->program->streams = true;
       continue;
     }
     diag_error(p->diags, cause_of(p->program->job), "'%s' is in the memory '%s': %s", mapped->module->name, place->name,
                why);
-    diag_help(p->diags, "accel-gen plan --device-map shows the map; --program evaluate and --program generate of "
-                        "devices.kind: cpu read layers from a disk; else raise the limit of the device");
+    diag_help(p->diags, "accel-gen plan --device-map shows the map; layers come to --program evaluate and --program "
+                        "generate, on processors from a disk, on GPUs from the host too; else raise the limit of "
+                        "the device");
     return false;
   }
   return true;

@@ -11,6 +11,7 @@
 #include "gen/program/match.h"
 #include "gen/program/sharding.h"
 #include "gen/program/storage.h"
+#include "gen/program/target.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 
@@ -60,21 +61,18 @@ static bool is_ignored(const struct job *job, const struct weight_node *node) {
 
 static void add_candidates(struct layer_search *search, struct weight_node *node);
 
-/* Whether the map has a layer, or something in it, on a disk. */
-static bool is_on_disk(const struct program *program, const struct weight_node *node) {
-  if (node->parameter != NULL) {
-    const int place = device_map_place(program->map, node->path);
-    return !node->parameter->passing && place >= 0 && program->map->places.items[place].is_disk;
-  }
-  bool found = false;
-  for (int i = 0; i < node->n_children; i++) found |= is_on_disk(program, node->children[i]);
-  return found;
+/* Where the map has a layer, or the first thing in it that is elsewhere; NULL: all is in the memory of the device. */
+static const struct place *elsewhere(const struct program *program, const struct weight_node *node) {
+  if (node->parameter != NULL) return node->parameter->passing ? NULL : device_map_elsewhere(program->map, node->path);
+  const struct place *place = NULL;
+  for (int i = 0; i < node->n_children && place == NULL; i++) place = elsewhere(program, node->children[i]);
+  return place;
 }
 
-/* The first element of an array that comes from a disk; their number where none does. */
+/* The first element of an array that comes from elsewhere; their number where none does. */
 static int first_streamed(const struct program *program, const struct weight_array *array) {
   int first = 0;
-  while (first < array->count && !is_on_disk(program, array->elements[first])) first++;
+  while (first < array->count && elsewhere(program, array->elements[first]) == NULL) first++;
   return first;
 }
 
@@ -355,16 +353,21 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   return false;
 }
 
-/* The layers from element `first` of an array on, which take turns in two slots. */
-static void stream_array(struct program *program, struct weight_array *array, int first) {
-  for (int i = first; i < array->count; i++) {
-    const char **path = arena_alloc(program->arena, sizeof *path);
-    *path = array->elements[i]->path;
-    struct fsdp_unit unit = {.paths = path, .layers = 1};
-    ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
-  }
+/* The layers from element `first` of an array on take turns in two slots. */
+static void give_turns(struct weight_array *array, int first) {
   array->resident = first;
   array->slots = array->count - first < FSDP_SLOTS ? array->count - first : FSDP_SLOTS;
+}
+
+/* Units of those that come from a disk, or from the host. */
+static void add_streamed(struct program *program, const struct weight_array *array, bool on_disk) {
+  for (int i = first_streamed(program, array); i < array->count; i++) {
+    const struct place *place = elsewhere(program, array->elements[i]);
+    const char **path = arena_alloc(program->arena, sizeof *path);
+    *path = array->elements[i]->path;
+    struct fsdp_unit unit = {.paths = path, .layers = 1, .on_disk = place != NULL && place->is_disk};
+    if (unit.on_disk == on_disk) ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
+  }
 }
 
 /* Weights in memory are where they are, others after them. */
@@ -386,19 +389,36 @@ static void place_streamed(struct program *program) {
   }
 }
 
-/* Whether what is on a disk is layers that stream, and all of each. */
+static const char *place_text(struct arena *arena, const struct place *place) {
+  if (place == NULL) return "in the memory of the device";
+  return place->is_disk ? "on the disk" : arena_printf(arena, "in the memory '%s'", place->name);
+}
+
+/* Why a weight cannot be where the map has it: only whole layers stream, the last ones of their loop; NULL: it can. */
+static const char *why_misplaced(const struct program *program, const struct weight *weight) {
+  const int unit = fsdp_unit_of(program, weight);
+  const struct place *place = device_map_elsewhere(program->map, weight->path);
+  if (unit < 0) return place != NULL ? "is of no layer that can come from there" : NULL;
+  const char *path = program->ranks.fsdp_units.items[unit].paths[0];
+  const struct place *of_layer = elsewhere(program, weight_node_at(program->weights->root, path));
+  if (of_layer == NULL) return "a layer before its own is not";
+  return place == of_layer ? NULL
+                           : arena_printf(program->arena, "its layer is %s", place_text(program->arena, of_layer));
+}
+
+/* Whether what is elsewhere is layers that stream, and all of each. */
 static bool check_streamed(const struct program *program, struct diagnostics *diags) {
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
-    const bool streams = fsdp_unit_of(program, weight) >= 0;
-    const int place = device_map_place(program->map, weight->path);
-    const bool on_disk = place >= 0 && program->map->places.items[place].is_disk;
-    if (streams == on_disk || weight->parameter->passing) continue;
-    diag_error(diags, job_where(program->job, "memory.device_map"), "'%s' %s, and %s", weight->path,
-               streams ? "is in memory" : "is on the disk",
-               streams ? "its layer is on the disk" : "is of no layer that can come from there");
-    diag_help(diags, "the last layers of a loop can be there, whole, whose parameters are those of one call each: "
-                     "memory.device_map: {\"PATTERN\": disk, \"*\": cpu}");
+    const char *why = weight->parameter->passing ? NULL : why_misplaced(program, weight);
+    if (why == NULL) continue;
+    const struct place *place = device_map_elsewhere(program->map, weight->path);
+    diag_error(diags, job_where(program->job, "memory.device_map"), "'%s' is %s, and %s", weight->path,
+               place_text(program->arena, place), why);
+    diag_help(diags,
+              "the last layers of a loop can be there, whole, whose parameters are those of one call each: "
+              "memory.device_map: {\"PATTERN\": %s, \"*\": %s}",
+              place != NULL ? place->name : "disk", program->target->is_host ? "cpu" : "gpu");
     return false;
   }
   return true;
@@ -407,9 +427,11 @@ static bool check_streamed(const struct program *program, struct diagnostics *di
 bool plan_streamed_layers(struct program *program, struct diagnostics *diags) {
   if (!program->streams) return true;
   const struct layer_search search = searched(program);
-  for (int i = 0; i < search.count; i++) {
-    struct weight_array *array = search.items[i].element->array;
-    if (begins_layers(&search, i)) stream_array(program, array, first_streamed(program, array));
+  for (int i = 0; i < 2 * search.count; i++) { /* those of the host come first */
+    struct weight_array *array = search.items[i % search.count].element->array;
+    if (!begins_layers(&search, i % search.count)) continue;
+    give_turns(array, first_streamed(program, array));
+    add_streamed(program, array, i >= search.count);
   }
   if (!check_streamed(program, diags)) return false;
   weights_fold(program->weights);

@@ -11,6 +11,7 @@
 #include "gen/program/sharding.h"
 #include "gen/program/state.h"
 #include "gen/program/storage.h"
+#include "gen/program/streams.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
 
@@ -212,6 +213,7 @@ void count_bytes(struct program *program) {
   bytes->cache = cache_bytes(program);
   bytes->gradients = gradient_bytes(program);
   count_states(program, bytes);
+  if (mirrored(program)) bytes->host += streamed_bytes(program, false) + STREAM_PIECES * largest_read(program);
   bytes->checkpoint = mirrored(program) ? 0 : state_copy_bytes(program);
   const struct function *forward = program->entry.forward; /* NULL: the compiler of a module finds what is kept */
   bytes->activations = forward != NULL ? micro_batches_held(program) * forward->saved_bytes : 0;

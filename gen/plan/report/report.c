@@ -19,6 +19,7 @@
 #include "gen/program/quantized.h"
 #include "gen/program/results.h"
 #include "gen/program/state.h"
+#include "gen/program/streams.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
 
@@ -93,6 +94,10 @@ static void add_host(struct text *text, const struct program *program) {
   if (program->figures.bytes.host == 0) return;
   text_printf(text, "host      %.1f MiB, pinned", mebibytes(program->figures.bytes.host));
   const char *between = ": ";
+  if (program->streams) {
+    text_printf(text, ": layers %.1f, read from files %.1f", mebibytes(streamed_bytes(program, false)),
+                mebibytes(STREAM_PIECES * largest_read(program)));
+  }
   for (int i = 0; i < program->states.count; i++) {
     const struct state *state = &program->states.items[i];
     const int64_t bytes = host_bytes(program, i);

@@ -62,10 +62,6 @@ void accel_add_shards(enum accel_axis axis, float *sum, const float *shards, siz
 /* Begins: all[ranks * count] gets the `own` of each rank, in their order. own may be its position in all. */
 void accel_gpu_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all, size_t count);
 
-/* Begins to copy `bytes` from `from`, pinned memory of the host, in the prefetch stream, after what the compute stream
- * holds by now. What begins here later waits for it. */
-void accel_gpu_prefetch(void *to, const void *from, size_t bytes);
-
 #ifdef __cplusplus
 }
 #endif

@@ -20,8 +20,8 @@ extern "C" {
 typedef struct CUstream_st *accel_stream;
 
 /* The streams of a program. TRAFFIC has the highest priority and carries collectives, FEED the samples,
- * PREFETCH weights that are on the host. */
-enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_PREFETCH, ACCEL_STREAMS };
+ * PREFETCH weights that are on the host, READ those of files on their way there. */
+enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_PREFETCH, ACCEL_READ, ACCEL_STREAMS };
 
 /* What was decided at generation and the device must know. */
 struct accel_gpu_plan {
@@ -37,9 +37,10 @@ struct accel_gpu_plan {
   size_t report_bytes;  /* of one; 0: there are none */
   const struct accel_unused_range *unused; /* granules of the device's memory within one of them are not mapped */
   size_t n_unused;
-  int ahead;          /* feeds, and reports, that may be under way: 2 or more */
-  int events;         /* numbers of events that the program uses: 0 … events - 1 */
-  bool deterministic; /* libraries choose algorithms whose results are the same in every run */
+  int ahead;            /* feeds, and reports, that may be under way: 2 or more */
+  size_t staging_bytes; /* of the largest layer that comes from a file; 0: none do */
+  int events;           /* numbers of events that the program uses: 0 … events - 1 */
+  bool deterministic;   /* libraries choose algorithms whose results are the same in every run */
 };
 
 /* ---- Start and end ---- */
@@ -60,6 +61,18 @@ void *accel_gpu_arena(void);
 /* Pins `bytes` of the host's arena, in which states are that the device does not mirror, as far as its end, and gives
  * their address on the device, whose kernels read and write them over the bus. Until accel_gpu_close; once. */
 void *accel_gpu_pin(void *host, size_t bytes);
+
+/* Begins to copy `bytes` from `from`, pinned memory of the host, in the prefetch stream, after what the compute stream
+ * holds by now. 0 bytes: nothing begins. The next collective that starts waits for it, or: */
+void accel_gpu_prefetch(void *to, const void *from, size_t bytes);
+
+/* The same of the parameters whose offsets are from `first` on, of the files of the weights (reads.h), by way of pinned
+ * memory of the runtime: bytes are at most plan->staging_bytes. A file that cannot be read, or that changes, ends the
+ * process when it waits for the device. */
+void accel_gpu_prefetch_read(void *to, size_t first, size_t bytes);
+
+/* Makes the compute stream wait for all that is prefetched by now. */
+void accel_gpu_wait_prefetch(void);
 
 /* The stream of this name, which belongs to the runtime. From accel_gpu_open to accel_gpu_close. */
 accel_stream accel_gpu_stream(enum accel_stream_name name);

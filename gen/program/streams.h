@@ -1,0 +1,22 @@
+/* Streams: layers that come to the device before each use, from the host or from the files of the weights. */
+#ifndef ACCEL_PROGRAM_STREAMS_H
+#define ACCEL_PROGRAM_STREAMS_H
+
+#include "gen/program/program.h"
+
+/* Pieces of the host's memory by way of which layers come from files to a device with a memory of its own. */
+enum { STREAM_PIECES = 2 };
+
+/* The bytes of unit `number` of program->ranks.fsdp_units, one layer. */
+int64_t streamed_unit_bytes(const struct program *program, int number);
+
+/* The bytes of all layers that come from files, or from the host. */
+int64_t streamed_bytes(const struct program *program, bool on_disk);
+
+/* The first units that come from the host; the others come from files. */
+int streamed_from_host(const struct program *program);
+
+/* The bytes of the largest layer that comes from a file; 0: none does. */
+int64_t largest_read(const struct program *program);
+
+#endif
