@@ -1,6 +1,7 @@
 #include "runtime/weights/extents.h"
 
 #include "runtime/weights/bitsandbytes.h"
+#include "runtime/weights/tensor_parts.h"
 
 #include <stdlib.h>
 
@@ -20,6 +21,7 @@ static size_t element_of(const struct weights_file *weights, const struct extent
 /* The file that has a parameter as the program wants it, but for the width of floats; -1: none. */
 static int file_of(const struct accel_program *program, const struct weights_file *weights,
                    const struct extent_file *files, int n_files, int tensor) {
+  if (rt_divides_tensors(program)) return -1;
   const struct named_tensor *found = weights->matched[tensor];
   int file = n_files - 1;
   if (found == NULL || found->tensor->bytes != NULL) return -1;
@@ -37,12 +39,13 @@ static int by_place(const void *a, const void *b) {
 bool rt_extents_find(struct extents *extents, const struct accel_program *program, const struct weights_file *weights,
                      const struct extent_file *files, int n_files, size_t first, size_t bytes,
                      struct problem *problem) {
-  const size_t most = (size_t)program->n_tensors + 1;
+  const struct accel_program *own = rt_rank_program(program);
+  const size_t most = (size_t)own->n_tensors + 1;
   *extents =
       (struct extents){.items = calloc(most, sizeof *extents->items), .others = calloc(most, sizeof *extents->others)};
   if (extents->items == NULL || extents->others == NULL) return rt_problem(problem, "no memory for the list of layers");
-  for (int i = 0; i < program->n_tensors; i++) {
-    const size_t offset = program->tensors[i].offset;
+  for (int i = 0; i < own->n_tensors; i++) {
+    const size_t offset = own->tensors[i].offset;
     if (offset < first || offset >= first + bytes) continue;
     const int file = file_of(program, weights, files, n_files, i);
     if (file < 0) {

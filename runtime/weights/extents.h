@@ -14,7 +14,8 @@ struct extent {
 };
 
 /* The extents of a layer, in the order of files and of their bytes; and parameters that are none: an initializer makes
- * them, or they are not in a file as the program has them. */
+ * them, or they are not in a file as the program has them, or a rank has pieces of them. Where ranks divide tensors,
+ * all are others, by their number in rt_rank_program. */
 struct extents {
   struct extent *items;
   int count;

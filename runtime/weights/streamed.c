@@ -10,6 +10,7 @@
 #include "runtime/process/fail.h"
 #include "runtime/process/thread.h"
 #include "runtime/weights/extents.h"
+#include "runtime/weights/tensor_parts.h"
 
 #include <fcntl.h>
 #include <omp.h>
@@ -108,9 +109,22 @@ static bool check_files(struct problem *problem) {
 
 /* ---- Parameters that no file has as they are wanted ---- */
 
-static void read_others(const struct extents *extents, const struct request *request) {
+/* What a rank has of a parameter is pieces of it. */
+static bool read_parts(const struct extents *extents, const struct request *request) {
+  const struct accel_program *program = rt_rank_program(reader.program);
+  for (int i = 0; i < extents->n_others; i++) {
+    char *to = request->values + (program->tensors[extents->others[i]].offset - request->first);
+    if (!rt_tensor_part_read(reader.program, &reader.file, extents->others[i], (float *)to)) return false;
+  }
+  return true;
+}
+
+static bool read_others(const struct extents *extents, const struct request *request, struct problem *problem) {
+  if (rt_divides_tensors(reader.program))
+    return read_parts(extents, request) || rt_problem(problem, "no memory for a tensor that ranks divide");
   for (int i = 0; i < extents->n_others; i++)
     rt_weights_make(reader.program, &reader.file, extents->others[i], request->values - request->first);
+  return true;
 }
 
 /* ---- Blocks ---- */
@@ -292,12 +306,14 @@ static void start_over(int layer) {
 static void begin_request(void) {
   const struct request request = reader.requests[0];
   const int layer = layer_of(request.first);
+  struct problem problem;
   if (reader.next.layer < 0 || reader.expected[reader.current % (BUFFERS + 2)] != layer) start_over(layer);
   if (reader.current > 0) reader.layers[reader.expected[(reader.current - 1) % (BUFFERS + 2)]].after = layer;
   reader.next.stopped = false;
   pthread_mutex_unlock(&reader.mutex);
-  read_others(&reader.layers[layer].extents, &request);
+  const bool good = read_others(&reader.layers[layer].extents, &request, &problem);
   pthread_mutex_lock(&reader.mutex);
+  if (!good) fail(&problem);
   reader.active = true;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/weights/experts.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/sharded_rows.h"
+#include "runtime/weights/streamed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -391,23 +392,40 @@ static void read_pieces(const struct accel_program *program, const struct weight
   }
 }
 
-static bool read_entry(const struct accel_program *program, const struct weights_file *file, int entry, char *piece,
-                       char *own) {
-  size_t at;
-  const struct tensor_part of_entry = entry_of(0, entry, &at), *part = &of_entry;
+/* A rank's pieces of a parameter, which is made whole first where its initialiser makes it. */
+static bool read_part(const struct accel_program *program, const struct weights_file *file,
+                      const struct tensor_part *part, char *piece) {
   int tensor = part->position + (part->step > 0 ? part->step * rt_rank_along(program, part->axis) : 0);
   const struct accel_tensor *whole = &program->tensors[tensor];
   float *made = NULL;
-  if (!is_here(program, part)) return true;
   if (file->matched[tensor] == NULL) {
     made = malloc(elements_of(whole) * sizeof *made);
     if (made == NULL) return false;
     rt_weights_read(program, file, tensor, 0, rt_shape_count(whole->rank, whole->shape), made);
   }
   read_pieces(program, file, tensor, part, made, piece);
-  rt_rows_take(rank_program, 0, own, at, part->pieces * part->length, piece);
   free(made);
   return true;
+}
+
+static bool read_entry(const struct accel_program *program, const struct weights_file *file, int entry, char *piece,
+                       char *own) {
+  size_t at;
+  const struct tensor_part part = entry_of(0, entry, &at);
+  const bool streams = rt_streams(rank_program) && rt_is_streamed(rank_program, &rank_program->tensors[entry]);
+  if (!is_here(program, &part) || streams) return true;
+  if (!read_part(program, file, &part, piece)) return false;
+  rt_rows_take(rank_program, 0, own, at, part.pieces * part.length, piece);
+  return true;
+}
+
+bool rt_tensor_part_read(const struct accel_program *program, const struct weights_file *file, int tensor,
+                         float *values) {
+  const struct tensor_part *part = &parts[tensor];
+  const struct named_tensor *found = file->matched[part->position];
+  const bool good = read_part(program, file, part, (char *)values);
+  if (found != NULL) rt_sources_forget(&file->sources, found);
+  return good;
 }
 
 bool rt_tensor_parts_read(const struct accel_program *program, const struct weights_file *file, char *own,

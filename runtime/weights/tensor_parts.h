@@ -34,4 +34,9 @@ void rt_tensor_parts_scatter(const struct accel_program *program, int state, cha
 bool rt_tensor_parts_read(const struct accel_program *program, const struct weights_file *file, char *own,
                           struct problem *problem);
 
+/* Fills values with what this rank has of tensor `tensor` of its own program (rt_rank_program), and gives the memory
+ * of the mapped file back. False: there is no memory for what the job initializes. */
+bool rt_tensor_part_read(const struct accel_program *program, const struct weights_file *file, int tensor,
+                         float *values);
+
 #endif

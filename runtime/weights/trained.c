@@ -41,19 +41,29 @@ void rt_trained_divide(const struct accel_program *program) {
   }
 }
 
+/* What a rank has of the weights in memory, of a file that all ranks read. */
+static bool fill_own(const struct accel_program *program, const struct weights_file *file, void *weights,
+                     struct problem *problem) {
+  if (rt_weights_are_shared(file)) return rt_tensor_parts_read(program, file, weights, problem);
+  rt_problem(problem, "ranks do not have the same file of weights, of which each reads its parts of layers");
+  return rt_help(problem, "put the weights on a file system that all machines share");
+}
+
 /* Layers stay in the file, which stays open. */
 static bool read_streamed(const struct accel_program *program, const char *path, void *weights,
                           struct problem *problem) {
   struct weights_file file;
-  if (!rt_weights_open_trained(&file, program, path, problem)) return false;
-  rt_weights_fill(program, &file, weights);
+  const bool opened = rt_weights_open_trained(&file, program, path, problem), divides = rt_divides_tensors(program);
+  if (divides && !opened) rt_weights_are_shared(NULL);
+  if (!opened || (divides && !fill_own(program, &file, weights, problem))) return false;
+  if (!divides) rt_weights_fill(program, &file, weights);
   return program->reader->begin(program, &file, problem);
 }
 
 void rt_trained_read(const struct accel_program *program, const char *path, void *weights) {
   struct problem problem;
   if (rt_streams(program)) {
-    if (!read_streamed(program, path, weights, &problem)) rt_fail(&problem, 1);
+    rt_world_require(read_streamed(program, path, weights, &problem), &problem, 1);
     return;
   }
   if (!rt_divides_tensors(program)) {

@@ -11,6 +11,7 @@ import re
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -20,6 +21,10 @@ import torch
 from harness import GENERATOR, MODELS, QUICK
 from rotation import is_in_turn
 from safetensors.torch import save_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
+
+from ranks import start  # noqa: E402
 
 DISK, FITS = '{"h.0": cpu, "h.*": disk, "*": cpu}', '{"*": cpu}'
 VOCABULARY, LENGTH, LAYERS, WIDTH = 61, 32, 30, 384
@@ -85,13 +90,14 @@ class Streaming(unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
-    def build(self, kind, places, layers=LAYERS, keys=()):
+    def build(self, kind, places, layers=LAYERS, keys=(), made=True):
         """A program's name, and what its plan says of memory."""
         name = f"{kind}_{'disk' if 'disk' in places else 'fits'}_{layers}{len(keys)}"
         job = self.folder / f"{name}.yaml"
         job.write_text(JOB.format(source=MODELS / "gpt2.c", layers=layers, width=WIDTH, vocabulary=VOCABULARY, length=LENGTH, places=places))
         sets = [word for key in keys for word in ("--set", key)]
-        subprocess.run([GENERATOR, "build", job, "-o", self.folder / name, "--program", kind, "-q", *sets], check=True, env=QUICK)
+        if made:
+            subprocess.run([GENERATOR, "build", job, "-o", self.folder / name, "--program", kind, "-q", *sets], check=True, env=QUICK)
         plan = subprocess.check_output([GENERATOR, "plan", job, "--program", kind, "--json", *sets])
         self.files = job, sets
         return name, json.loads(plan)["arena_bytes"]
@@ -151,6 +157,25 @@ class Streaming(unittest.TestCase):
                     drop(file)
             found = json.loads(self.run_in(name, "--format", "json", *flags, limited=True)[0])
             self.assertEqual({**found, "job": ""}, {**expected, "job": ""})
+
+    def test_ranks(self):
+        """Ranks that divide tensors, each of which reads its parts of layers: the loss of one process that has all in memory. Where
+        the file is not there, all of them end, and one says so."""
+        one, _ = self.build("evaluate", FITS, layers=4)
+        several, plan = self.build("evaluate", DISK, layers=4, keys=["devices.per_node=2", "parallelism.tp=2"])
+        self.audited("evaluate")
+        _, fits = self.build("evaluate", FITS, layers=4, keys=["devices.per_node=2", "parallelism.tp=2"], made=False)
+        layer = sum(value.numel() for key, value in self.weights.items() if key.startswith("h.1.")) * 4
+        self.assertAlmostEqual((fits["total"] - plan["total"]) / (layer / 2), 1, delta=0.02)
+        few = {key: value for key, value in self.weights.items() if not key.startswith("h.") or int(key.split(".")[1]) < 4}
+        for kind in (torch.float32, torch.bfloat16):
+            save_file({key: value.to(kind) for key, value in few.items()}, self.folder / "few.safetensors")
+            expected = json.loads(self.run_in(one, "--format", "json", "--weights", "few.safetensors")[0])
+            found = start(self.folder / several, 2, "--format", "json", "--weights", "few.safetensors", cwd=self.folder)
+            self.assertEqual(found.returncode, 0, found.stderr)
+            self.assertAlmostEqual(json.loads(found.stdout)["loss"] / expected["loss"], 1, delta=1e-6)
+        missing = start(self.folder / several, 2, "--weights", "none.safetensors", cwd=self.folder)
+        self.assertEqual((missing.returncode, missing.stderr.count("none.safetensors")), (1, 1), missing.stderr)
 
     def test_memory(self):
         """The peak does not grow with the layers that stream."""
@@ -291,9 +316,10 @@ class Streaming(unittest.TestCase):
                                  ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.1.attn": disk, "h.*": cpu, "*": gpu}'],
                                   "'h.1.attn.c_attn.weight' is on the disk, and its layer is in the memory 'cpu'"),
                                  ("evaluate", ['memory.device_map={"h.1.*": disk, "*": cpu}'], "is in the memory of the device, and a layer before its own is not"),
-                                 ("evaluate", ["devices.kind=cuda", "model.quantize={load_in_4bit: true}", 'memory.device_map={"h.*": disk, "*": gpu}'],
-                                  "quantized weights come to processors alone"),
-                                 ("evaluate", ["devices.per_node=2", "parallelism.tp=2"], "layers come from elsewhere to one process alone"),
+                                 ("evaluate", ["devices.kind=cuda", "devices.per_node=2", "parallelism.tp=2", 'memory.device_map={"h.*": disk, "*": gpu}'],
+                                  "layers come from elsewhere to one GPU alone"),
+                                 ("evaluate", ["devices.per_node=2", "parallelism.pp=2", "accumulation={num_steps: 4, sync_with_dataloader: false}"],
+                                  "a stage of a pipeline has its layers in memory"),
                                  ("evaluate", ['memory.device_map={"wte": disk, "*": cpu}'], "is of no layer that can come from there"),
                                  ("evaluate", ["memory.device_map=auto", "devices.memory={cpu: 9m, disk: .}"], "more layers stream with memory.reserve")):
             job = self.folder / "refused.yaml"

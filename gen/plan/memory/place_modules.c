@@ -220,8 +220,9 @@ static const char *why_not_streamed(const struct program *program, const struct 
   if (place->is_gpu || (program->target->is_host && !place->is_disk))
     return "a program computes in the memory of its device";
   if (program->kind == PROGRAM_TRAIN) return "a trainer has all weights in the memory of its device";
-  if (program->job->devices.ranks > 1) return "layers come from elsewhere to one process alone";
-  if (program->quantized.count > 0 && !program->target->is_host) return "quantized weights come to processors alone";
+  if (program->job->devices.ranks > 1 && !program->target->is_host)
+    return "layers come from elsewhere to one GPU alone";
+  if (program->job->parallelism.axes[AXIS_PP] > 1) return "a stage of a pipeline has its layers in memory";
   return NULL;
 }
 
