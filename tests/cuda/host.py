@@ -24,6 +24,7 @@ C = ["-std=c17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 # A kernel gets all operands of its launcher, used or not.
 CXX = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-parameter",
        "-Wno-maybe-uninitialized"]  # gcc does not see that both loops end at the same column
+LIBS = (GENERATOR.parent / "config" / "runtime.libs").read_text().split()  # that this machine has, of the runtime
 
 
 @functools.cache
@@ -107,7 +108,7 @@ class HostTrainer(Trainer):
         program = self.folder / "trainer"
         own = [f"{path}.o" for path in self.hooks()]
         compile_all(["g++", f"{program}.o", f"{program}.kernels.o", *own, *self.parts, "-o", program, "-ljansson", "-ldnnl", "-lsqlite3",
-                     "-fopenmp", "-lm"])
+                     "-fopenmp", "-lm", *LIBS])
 
     def run(self, *flags, **environment):
         ranks = self.job["devices"].get("per_node", 1)

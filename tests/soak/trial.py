@@ -161,7 +161,7 @@ class Trial:
             self.check(stage + " hooks", "gcc", "-std=c17", include, "-c", "hooks.c", "-o", "hooks.o")
             own = ["hooks.o"]
         self.check(stage + " link", "g++", f"{program}.o", f"{program}.kernels.o", *own, *host.objects(self.job["devices.kind"]), "-o", program, "-ljansson", "-ldnnl", "-lsqlite3",
-                   "-fopenmp", "-lm")
+                   "-fopenmp", "-lm", *host.LIBS)
         return program
 
     def check(self, stage, *words):
