@@ -47,17 +47,24 @@ static json_t *metadata(const struct made *made) {
   return object;
 }
 
-/* Libraries that programs are linked with, those whose runtime's name begins so; share/accel-runtime*.pc.in name them.
- * Which versions a machine has is not known where the C is written. */
+/* Libraries that programs are linked with, or load when they run, those whose runtime's name begins so;
+ * share/accel-runtime*.pc.in name them. Which versions a machine has is not known where the C is written. */
 static const struct library {
   const char *name, *runtime;
 } libraries[] = {
-    {"oneDNN", "accel-runtime"},          {"jansson", "accel-runtime"},
-    {"OpenMP runtime", "accel-runtime"},  {"libm", "accel-runtime"},
-    {"MPI", "accel-runtime-mpi"},         {"CUDA runtime", "accel-runtime-cuda"},
-    {"cuBLASLt", "accel-runtime-cuda"},   {"cuDNN", "accel-runtime-cuda"},
-    {"NCCL", "accel-runtime-cuda-ranks"}, {"HIP runtime", "accel-runtime-hip"},
-    {"hipBLASLt", "accel-runtime-hip"},   {"SQLite", "sqlite3"},
+    {"oneDNN", "accel-runtime"},
+    {"jansson", "accel-runtime"},
+    {"OpenMP runtime", "accel-runtime"},
+    {"libm", "accel-runtime"},
+    {"MPI", "accel-runtime-mpi"},
+    {"CUDA runtime", "accel-runtime-cuda"},
+    {"cuBLASLt", "accel-runtime-cuda"},
+    {"cuDNN", "accel-runtime-cuda"},
+    {"NCCL", "accel-runtime-cuda-ranks"},
+    {"HIP runtime", "accel-runtime-hip"},
+    {"hipBLASLt", "accel-runtime-hip"},
+    {"PJRT plugin", "accel-runtime-xla"},
+    {"SQLite", "sqlite3"},
 };
 
 /* The runtime is the first package; others are libraries that not all programs need. */

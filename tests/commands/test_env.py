@@ -51,7 +51,8 @@ def machine(facts):
                 ("processor", "threads"): psutil.cpu_count(), ("processor", "cores"): psutil.cpu_count(logical=False),
                 ("memory", "total_bytes"): psutil.virtual_memory().total, ("tools", "CC"): first_line(os.environ.get("CC", "cc"), "--version"),
                 ("tools", "pkg-config"): first_line("pkg-config", "--version"), ("libraries_of_programs", "hwloc"): first_line("pkg-config", "--modversion", "hwloc"),
-                ("libraries_of_programs", "runtime"): facts["accel_gen"]["version"]}
+                ("libraries_of_programs", "runtime"): facts["accel_gen"]["version"],
+                ("libraries_of_programs", "runtime for XLA"): facts["accel_gen"]["version"]}
     wrong = [f"{group} {key}: {facts[group].get(key)}, not {value}" for (group, key), value in expected.items() if value and facts[group].get(key) != value]
     wrong += [] if processors(facts["processor"]["allowed_processors"]) == os.sched_getaffinity(0) else [facts["processor"]["allowed_processors"]]
     named = set(facts["processor"].get("instruction_sets", "").split())
@@ -65,12 +66,15 @@ def main():
             path = pathlib.Path(folder) / name
             path.write_text(text)
             path.chmod(0o755)
-        variables = {"PATH": f"{folder}:{os.environ['PATH']}", "ACCEL_X": "1", "NCCL_DEBUG": "INFO", "SECRET": "2"}
+        variables = {"PATH": f"{folder}:{os.environ['PATH']}", "ACCEL_X": "1", "NCCL_DEBUG": "INFO", "SECRET": "2",
+                     "PJRT_PLUGIN_LIBRARY_PATH": "/nowhere/plugin.so"}
         facts, text = json.loads(env("--json", **variables)), env(**variables)
         report("the machine as others see it", machine(facts))
         report("GPUs by their drivers' tools", [facts["gpus"]] if facts["gpus"] != GPUS else [])
+        plugin = facts["libraries_of_programs"].get("plugin of XLA", "")
+        report("why a plugin of XLA cannot be loaded", [] if "/nowhere/plugin.so" in plugin else [plugin])
         known = facts["variables"]
-        report("variables that matter, and no others", [known] if "SECRET" in known or not {"ACCEL_X": "1", "NCCL_DEBUG": "INFO"}.items() <= known.items() else [])
+        report("variables that matter, and no others", [known] if "SECRET" in known or not {"ACCEL_X": "1", "NCCL_DEBUG": "INFO", "PJRT_PLUGIN_LIBRARY_PATH": "/nowhere/plugin.so"}.items() <= known.items() else [])
         lines = ("  0                    NVIDIA H100 80GB HBM3, memory 81559 MiB", f"  threads              {psutil.cpu_count()}", "  ACCEL_X              1")
         report("the same as text", [line for line in lines if f"\n{line}" not in text])
     finish()

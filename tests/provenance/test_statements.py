@@ -95,6 +95,13 @@ class Statements(unittest.TestCase):
         parameters = self.statement(folder / "trainer.c")["predicate"]["buildDefinition"]["internalParameters"]
         self.assertTrue(parameters["compile"].endswith("$(pkg-config --cflags --libs accel-runtime-mpi)"))
 
+    def test_xla(self):
+        """A program for XLA loads a plugin, and has a file next to it."""
+        folder = self.write(mlp("table", devices={"kind": "xla"}).job)
+        self.made("job.yaml", "-o", "trainer.c", "--provenance", cwd=folder)
+        names = {part["name"] for part in self.sbom(folder / "trainer.c")["components"]}
+        self.assertLessEqual({"accel-runtime-xla", "PJRT plugin", "jansson"}, names)
+
     def test_header(self):
         """What a model includes is an input, too."""
         folder = self.write(mlp("table").job)

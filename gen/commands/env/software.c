@@ -13,6 +13,7 @@
 #include "gen/commands/cli/runtime.h"
 #include "gen/commands/env/facts.h"
 #include "gen/commands/generate/compiler.h"
+#include "runtime/xla/xla.h"
 
 extern char **environ;
 
@@ -192,18 +193,34 @@ static const char *package_version(struct arena *arena, const char *package) {
   return facts_line(arena, arena_printf(arena, "%s --modversion %s", tool, package));
 }
 
+/* "cpu, PJRT 0.81, /usr/lib/python3/...so" of the plugin that programs for XLA load. One that is there and cannot be
+ * loaded has its problem instead; NULL: there is none. */
+static const char *plugin_text(struct arena *arena) {
+  char path[4096];
+  struct xla *xla;
+  struct problem problem = {0};
+  if (!rt_xla_find(NULL, path, sizeof path, &problem)) return NULL;
+  if (!rt_xla_open(path, &xla, &problem)) return arena_string(arena, problem.what);
+  const struct xla_facts facts = rt_xla_facts(xla);
+  const char *text = arena_printf(arena, "%s, PJRT %d.%d, %s", facts.platform, facts.major, facts.minor, path);
+  rt_xla_close(xla);
+  return text;
+}
+
 json_t *facts_libraries(const struct options *options) {
   static const char *const packages[][2] = {{"hwloc", "hwloc"},
                                             {"runtime", "accel-runtime"},
                                             {"runtime for ranks", "accel-runtime-mpi"},
                                             {"runtime for CUDA", "accel-runtime-cuda"},
-                                            {"runtime for HIP", "accel-runtime-hip"}};
+                                            {"runtime for HIP", "accel-runtime-hip"},
+                                            {"runtime for XLA", "accel-runtime-xla"}};
   json_t *libraries = json_object();
   put_headers(options, libraries);
   facts_put(libraries, "CUDA", toolkit(options->arena, "cuda", "--version", NULL));
   runtime_path(options);
   for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
     facts_put(libraries, packages[i][0], package_version(options->arena, packages[i][1]));
+  facts_put(libraries, "plugin of XLA", plugin_text(options->arena));
   return libraries;
 }
 
@@ -258,6 +275,7 @@ json_t *facts_variables(void) {
                                       "CUDA_",
                                       "NVIDIA_VISIBLE_",
                                       "NCCL_",
+                                      "PJRT_",
                                       "HIP_",
                                       "ROCR_",
                                       "ROCM_",
