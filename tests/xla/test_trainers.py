@@ -136,6 +136,9 @@ class Trainers(unittest.TestCase):
         self.assertIn("0 broken", said)
         for claim in ("module-computes-alone", "module-static-shapes", "module-donates", "module-files", "no-runtime-between-steps"):
             self.assertRegex(said, rf"holds +{claim}")
+        self.assertRegex(xla.output, r"sample +accel-gen build job.yaml --set devices.kind=cpu --program generate -o generator")
+        xla.command("job.yaml", "--set", "devices.kind=cpu", "--program", "generate", "-o", "generator.c")
+        self.assertIn('"plugin of XLA": "cpu, PJRT 0.', xla.command("env", "--json"))
         said = xla.command("plan", "job.yaml")
         self.assertRegex(said, r"memory +at least [\d.]+ MiB: weights")
         self.assertRegex(said, r"XLA +[\d.]+ [KM]iB in a step on cpu: arguments .*become results, temporary")
