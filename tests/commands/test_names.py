@@ -162,6 +162,9 @@ def spellings():
         "deepspeed_zero_stage": "is parallelism.zero_stage here",
         "adamw_torch": "'adamw_torch' of optimizer.name is called adamw here",
         "--lr": "optimizer.lr: a number greater than 0",
+        "TorchAoConfig.modules_to_not_convert": "is model.quantize.skip_modules here",
+        "Q4_0": "is model.quantize.quant_type: q4_0 here",
+        "int4wo": "'int4wo' of model.quantize.quant_type is called int4_weight_only here",
         "gather_for_metric": "",
     }.items():
         said = helped(topic)
