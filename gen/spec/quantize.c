@@ -43,16 +43,21 @@ static void check_kept(const struct spec_node *job, struct diagnostics *diags) {
   diag_help(diags, "name the modules in model.quantize.skip_modules, and their parameters in precision.keep_in_fp32");
 }
 
-/* Merged with adapters, weights are left in floats. */
+/* The run's config.json would be the folder's, which says nothing of codes, and of theirs transformers has no class.
+ * Merged with adapters, weights are left in floats. */
 static void check_folder(const struct spec_node *job, const char *key, const struct spec_node *cause,
                          struct diagnostics *diags) {
   const struct spec_node *folder = spec_find(job, "checkpoint.folder_of");
   const struct spec_node *merge = spec_find(job, "model.lora.merge");
+  const bool even = cause->kind == SPEC_STRING, adapts = spec_find(job, "model.lora") != NULL;
   if (folder == NULL || folder->kind == SPEC_NULL || (merge != NULL && spec_is(merge, "true"))) return;
-  diag_error(diags, folder->where,
-             "'checkpoint.folder_of' does not go with model.quantize: transformers would not read the codes");
-  diag_note(diags, cause->where, "'%s' is %s here", key, cause->kind == SPEC_STRING ? cause->text : "true");
-  diag_help(diags, "use adapters with model.lora.merge: true, which leaves weights in floats, or leave it out");
+  diag_error(diags, folder->where, "'checkpoint.folder_of' does not go with model.quantize: %s",
+             even ? "transformers has no class for these codes" : "the folder's config.json says nothing of codes");
+  diag_note(diags, cause->where, "'%s' is %s here", key, even ? cause->text : "true");
+  if (even || adapts)
+    diag_help(diags, "use adapters with model.lora.merge: true, which leaves weights in floats, or leave it out");
+  else
+    diag_help(diags, "leave it out, and the run makes a config.json that names the codes for transformers");
 }
 
 /* Whether a key chooses codes. */
