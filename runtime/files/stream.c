@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 enum { BLOCK = 2 << 20, ALIGNMENT = 4096 }; /* a multiple of any disk's sectors */
 
@@ -25,10 +28,19 @@ struct stream {
   int error; /* the first one */
 };
 
+/* What libraries have allocated and freed again, such as oneDNN's packed operands of a step, goes back to the system,
+ * so that a save does not add to it. */
+static void give_back(void) {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 struct stream *rt_stream_open(int file) {
   struct stream *stream = calloc(1, sizeof *stream);
   if (stream == NULL) return NULL;
   stream->file = file;
+  give_back();
   /* Touched at once, so that what a process takes in addition to its arena is the same whatever it writes. */
   for (int i = 0; i < 2; i++) {
     stream->blocks[i] = aligned_alloc(ALIGNMENT, BLOCK);

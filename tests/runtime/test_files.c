@@ -75,6 +75,41 @@ static void streams_large_files(void **state) {
   free(bytes);
 }
 
+static int64_t resident(void) {
+  long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  assert_non_null(file);
+  assert_int_equal(fscanf(file, "%*d %ld", &pages), 1);
+  fclose(file);
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* What was allocated and is free again, below what is not, goes back before a stream takes its blocks. */
+static void takes_the_place_of_what_is_free(void **state) {
+  enum { SIZE = 64 << 10, COUNT = 256, BLOCKS = 4 << 20, SMALL = 1 << 20 };
+  char *items[COUNT], *last;
+  struct writer writer;
+  (void)state;
+  for (int i = 0; i < COUNT; i++) {
+    items[i] = malloc(SIZE);
+    assert_non_null(items[i]);
+    memset(items[i], 1, SIZE);
+  }
+  last = malloc(SIZE);
+  assert_non_null(last);
+  const int64_t before = resident();
+  for (int i = 0; i < COUNT; i++) free(items[i]);
+  assert_true(rt_writer_open(&writer, path, BY_RENAME, &problem));
+  rt_writer_stream(&writer);
+#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__
+  assert_true(resident() < before - (int64_t)COUNT * SIZE + BLOCKS + SMALL);
+#else
+  (void)before;
+#endif
+  assert_true(rt_writer_commit(&writer, &problem));
+  free(last);
+}
+
 /* The same where a thread writes: at the first block, a later one, and the rest. */
 static void survives_a_full_disk_in_a_stream(void **state) {
   static const rlim_t limits[] = {1 << 20, 6 << 20, 9 << 20};
@@ -275,6 +310,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(replaces_whole),
       cmocka_unit_test(streams_large_files),
+      cmocka_unit_test(takes_the_place_of_what_is_free),
       cmocka_unit_test(survives_a_full_disk_in_a_stream),
       cmocka_unit_test(survives_a_full_disk),
       cmocka_unit_test(survives_a_kill),
