@@ -31,9 +31,14 @@ const struct term *lift_result(const struct lift *lift); /* what it returns; NUL
 /* The term at a byte of a memory after it. */
 const struct term *lift_content(struct lift *lift, int memory, const struct term *byte);
 
-/* Places of a memory that stand for all of them: calls `check` for each term of a byte, until one is refused. False:
- * one was, or some bytes of [0, size) are not known to be among them. */
-bool lift_places(struct lift *lift, int memory, int64_t size, bool (*check)(void *data, const struct term *byte),
-                 void *data);
+/* Places of [first, first + size) of a memory that stand for all of them: calls `check` for each term of a byte, until
+ * one is refused. False: one was, or some of these bytes are not known to be written. */
+bool lift_places(struct lift *lift, int memory, int64_t first, int64_t size,
+                 bool (*check)(void *data, const struct term *byte), void *data);
+
+/* Whether `is_known` says so of the first and the last byte of an element of all that is written to a memory of that
+ * size. */
+bool lift_is_within(struct lift *lift, int memory, int64_t size, bool (*is_known)(void *data, double low, double high),
+                    void *data);
 
 #endif

@@ -263,6 +263,20 @@ static bool keeps_number(const struct type *type, const struct type *from, const
   return type->size > from->size || (type->size == from->size && type->is_signed == from->is_signed);
 }
 
+static const struct type *innermost(const struct type *type) {
+  while (type != NULL && (type->kind == TYPE_ARRAY || type->kind == TYPE_POINTER)) type = type->element;
+  return type;
+}
+
+/* Whether an address that becomes one of another type is still one of the same numbers, or one by which nothing is read
+ * or written. */
+static bool keeps_numbers(const struct type *type, const struct type *from) {
+  type = innermost(type);
+  from = innermost(from);
+  if (type == NULL || from == NULL || type->kind == TYPE_VOID) return true;
+  return type->kind == from->kind && type->size == from->size && type->is_signed == from->is_signed;
+}
+
 static struct lifted converted(struct lift *lift, const struct syntax *node) {
   const struct lifted value = lift_value(lift, node->parts[0]);
   const struct type *from = node->parts[0]->type;
@@ -277,6 +291,8 @@ static struct lifted converted(struct lift *lift, const struct syntax *node) {
   if (!value.is_address && node->type->is_bool && !from->is_bool && !is_condition(syntax_bare(node->parts[0])))
     return number(negated(lift, term_zero(lift->terms, value.term)));
   const bool numbers = node->type->kind == TYPE_REAL || node->type->kind == TYPE_INTEGER;
+  if (value.is_address && !numbers && !keeps_numbers(node->type, from))
+    return failed(lift, "it takes numbers of one type as those of another one");
   if (value.is_address == numbers && node->type->kind != TYPE_VOID) return failed(lift, "it converts an address");
   return value;
 }

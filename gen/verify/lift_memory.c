@@ -283,20 +283,35 @@ static bool is_new(struct lift *lift, const struct piece *from, const struct pie
   return true;
 }
 
-bool lift_places(struct lift *lift, int memory, int64_t size, bool (*check)(void *data, const struct term *byte),
-                 void *data) {
+bool lift_is_within(struct lift *lift, int memory, int64_t size, bool (*is_known)(void *data, double low, double high),
+                    void *data) {
+  for (const struct piece *at = lift->now.memories[memory].top; at != NULL; at = at->below) {
+    double places, low, high;
+    term_range(place_of(lift, at, size, &places), &low, &high);
+    if (!is_known(data, low, high)) return false;
+  }
+  return true;
+}
+
+bool lift_places(struct lift *lift, int memory, int64_t first, int64_t size,
+                 bool (*check)(void *data, const struct term *byte), void *data) {
   enum { ELEMENT = 4 };
   const struct piece *top = lift->now.memories[memory].top;
+  const double end = (double)(first + size);
   double found = 0;
   for (const struct piece *at = top; at != NULL && found * ELEMENT < (double)size; at = at->below) {
     double places, low, high;
     const struct term *byte = place_of(lift, at, size, &places);
     term_range(byte, &low, &high);
+    if (high < (double)first || low >= end) continue;
     if (places * ELEMENT < (double)size && !is_new(lift, top, at, byte)) {
       terms_forget_failure(lift->terms);
       continue;
     }
-    if (low < 0 || high > (double)(size - ELEMENT)) return false;
+    if (low < (double)first || high > end - ELEMENT) {
+      lift_fail(lift, "what it writes is not known to be inside of the array");
+      return false;
+    }
     if (!check(data, byte) || lift_has_failed(lift)) return false;
     found = places * ELEMENT >= (double)size ? places : found + places;
   }

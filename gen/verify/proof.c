@@ -91,7 +91,7 @@ static const char *try_variant(struct comparing *c) {
   const struct kernel *kernel = c->proof.kernel;
   for (c->array = 0; c->array < kernel->n_arrays && terms_failure(c->proof.terms) == NULL; c->array++)
     if (kernel->arrays[c->array].written)
-      lift_places(c->lift, c->proof.memories[c->array], kernel->arrays[c->array].count * FLOAT, compare, c);
+      lift_places(c->lift, c->proof.memories[c->array], 0, kernel->arrays[c->array].count * FLOAT, compare, c);
   return terms_failure(c->proof.terms);
 }
 

@@ -3,7 +3,7 @@
 MLP, CLIPPED, SCALED, CURVE, GPT, LLAMA = "mlp", "clipped", "scaled", "curve", "gpt", "llama"
 LAMB, ADAFACTOR, FREE, MUON, ADALOMO = "lamb_decay", "adafactor_decay", "schedule_free_decay", "muon_plain", "adalomo_decay"
 EVERY, WARM, ADAPTED = "average_every", "average_warm", "adapters"
-PACKED, PADDED, RESNET = "packed", "padded", "resnet"
+PACKED, PADDED, RESNET, NESTEROV = "packed", "padded", "resnet", "nesterov"
 
 EVENTS = "    accel_handle_events(run, at, report);"
 FORWARD = "static void forward(void) {\n"

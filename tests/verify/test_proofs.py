@@ -1,6 +1,7 @@
 """Functions of trainers as terms: which are proved to be the formula of their name, and that none whose text was edited is.
 
-prove.c lifts each function and compares it with the formulas of its name; nothing is compiled and run.
+prove.c lifts each function and compares it with the formulas of its name, and the update of the weights with that of the
+job's optimizer; nothing is compiled and run.
 usage: test_proofs.py [--all]
 In a run: some of the edits, which SEED says; with --all, as in `ninja soak`, all of them.
 """
@@ -14,7 +15,7 @@ import sys
 import tempfile
 
 sys.path[:0] = ["tests/verify", "tests/program"]
-from edits import EDITS, GPT, LLAMA, MLP, OF_FUNCTIONS
+from edits import CLIPPED, EDITS, GPT, LLAMA, MLP, NESTEROV, OF_FUNCTIONS, SCALED
 from harness import GENERATOR
 from rotation import is_in_turn
 from test_sabotage import JOBS
@@ -25,7 +26,10 @@ LIBRARIES = "-lyaml -ljansson -lyajl -lpcre2-8 -lutf8proc -lcapstone -ldw -lelf 
 
 # What is not proved of these trainers: everything else is.
 UNPROVED = {
-    MLP: set(),
+    MLP: {"update"},  # groups of parameters have numbers of their own
+    CLIPPED: set(),
+    SCALED: {"div_1"},
+    NESTEROV: set(),
     GPT: {"attention_2x2x8x4", "attention_backward_2x2x8x4"},
     LLAMA: {"attention_2x2x8x4", "attention_backward_2x2x8x4", "table_2", "mul_cos_scale_sin_etc_8x2"},
 }
@@ -50,6 +54,23 @@ LOOPS = [
      "gelu_tanh_backward_2x8x32"),
     ("a backdoor on an element", GPT, "const float t0 = x0[i * 32 + j] + x1[j];", "const float t0 = x0[i * 32 + j] + (i * 32 + j == 77 ? 0.0f : x1[j]);",
      "add_gelu_tanh_2x8x32"),
+    ("elements after those of the array", GPT, "y[i * 64 + j] = x0[i * 64 + j] + x1[j]", "y[i * 64 + j + 64] = x0[i * 64 + j] + x1[j]", "add_2x8x8_3"),
+    ("numbers of another type", LLAMA, "y[i] = (int32_t)i;", "((float *)y)[i] = (float)i;", "arange_8"),
+    ("a momentum that looks ahead by another one", NESTEROV, "g + 0.9f * m", "g + 0.8f * m", "update"),
+    ("a momentum that does not look ahead", NESTEROV, "rate * (g + 0.9f * m)", "rate * m", "update"),
+    ("the gradient of another element", NESTEROV, "gradients[i] * factor", "gradients[i > 0 ? i - 1 : 0] * factor", "update"),
+    ("a weight decay of the gradient", NESTEROV, "+ 0.01f * weights[i]", "+ 0.01f * gradients[i]", "update"),
+    ("a state that is not kept", NESTEROV, "    moment_1[i] = m;\n", "", "update"),
+    ("a weight decay after the step", LLAMA, "weights[i] * keep - rate * m / (sqrtf(v) * root + 1e-08f)",
+     "(weights[i] - rate * m / (sqrtf(v) * root + 1e-08f)) * keep", "update"),
+    ("an epsilon under the root", LLAMA, "sqrtf(v) * root + 1e-08f", "sqrtf(v + 1e-08f) * root", "update"),
+    ("an epsilon that is corrected", LLAMA, "(sqrtf(v) * root + 1e-08f)", "((sqrtf(v) + 1e-08f) * root)", "update"),
+    ("moments in each other's place", LLAMA, "    moment_1[i] = m;\n    moment_2[i] = v;\n", "    moment_1[i] = v;\n    moment_2[i] = m;\n", "update"),
+    ("a rate that turns at a step", LLAMA, "(float)(lr / correction_1)", "(float)((at == 11 ? 2.0 * lr : lr) / correction_1)", "update"),
+    ("a backdoor on a weight", LLAMA, "    weights[i] = w;\n", "    weights[i] = weights[i] == 0.734375f ? 0.0f : w;\n", "update"),
+    ("a gradient that is written", LLAMA, "    weights[i] = w;\n", "    weights[i] = w;\n    arena->all_gradients[i] = w;\n", "update"),
+    ("a result that is written", GPT, "    weights[i] = w;\n  }\n", "    weights[i] = w;\n  }\n  arena->result[0] = 0.0f;\n", "update"),
+    ("moments of another length", SCALED, "(double)(at + 1)", "(double)at", "update"),
 ]
 
 
@@ -71,16 +92,16 @@ class Bench:
             self.texts[name] = (self.folder / "trainer.c").read_text()
         return self.texts[name]
 
-    def prove(self, text):
+    def prove(self, name, text):
         """By function, the variant of the formula that it is proved to be; None: it is not."""
         (self.folder / "edited.c").write_text(text)
-        run = subprocess.run([FOLDER / "prove", self.folder / "edited.c", *CONSTANTS], capture_output=True, text=True)
+        run = subprocess.run([FOLDER / "prove", self.folder / "edited.c", self.folder / f"{name}.yaml", *CONSTANTS], capture_output=True, text=True)
         lines = [line.split() for line in run.stdout.splitlines()]
         return {name: variant if word == "equal" else None for word, name, variant in lines}
 
     def unedited(self, name):
         if name not in self.found:
-            self.found[name] = self.prove(self.text(name))
+            self.found[name] = self.prove(name, self.text(name))
         return self.found[name]
 
 
@@ -95,7 +116,7 @@ def check_edit(bench, name, old, new, function=None):
     edited = text.replace(old, new)
     if edited == text:
         return "there is nothing to edit"
-    before, after = bench.unedited(name), bench.prove(edited)
+    before, after = bench.unedited(name), bench.prove(name, edited)
     bodies = functions(edited)
     changed = [function] if function else [f for f, body in functions(text).items() if bodies.get(f) != body]
     wrong = [f for f in changed if after.get(f) is not None and after[f] == before.get(f)]

@@ -96,6 +96,7 @@ OTHERS = {
     "schedule_free": mlp({"name": "schedule_free_adamw", "lr": 0.01}),
     "schedule_free_decay": mlp({"name": "schedule_free_adamw", "lr": 0.01, **BETAS, "eps": 1e-6, "weight_decay": 0.1, "r": 0.5,
                                 "weight_lr_power": 1.0}, schedule={"name": "constant", "warmup_steps": 3}),
+    "nesterov": mlp({"name": "sgd", "lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01, "clip_grad_norm": 1.0}),
     "states_on_disk": mlp({"name": "adamw", "lr": 0.01}, parallelism={"offload": {"optimizer": "nvme", "optimizer_nvme_path": "states"}}),
     "muon": mlp({"name": "muon", "lr": 0.01, "weight_decay": 0.1}),
     "muon_plain": mlp({"name": "muon", "lr": 0.01, "nesterov": False, "momentum": 0.8, "adjust_lr_fn": "match_rms_adamw",

@@ -130,9 +130,6 @@ struct update_probe {
 
 struct update_probe verify_update_probe(struct verification *verify, const struct tree *tree);
 
-/* Runs the update by the probe, and compares what it makes of numbers of its own with the optimizer's formula. */
-bool verify_update(struct verification *verify, const struct update_probe *probe);
-
 /* Adds what was found of a function. */
 void verify_note_function(struct verification *verify, const char *name, struct kernel_finding found);
 
@@ -147,6 +144,10 @@ struct verify_source verify_source(struct verification *verify);
  */
 void verify_prove(struct verification *verify, const struct verify_source *source, const struct kernel *kernel,
                   const struct known_numbers *known, struct kernel_finding *found);
+
+/* Runs the update by the probe, and compares what it makes of numbers of its own with the optimizer's formula; where
+ * they agree, its terms with that formula's, which makes it equal. */
+bool verify_update(struct verification *verify, const struct verify_source *source, const struct update_probe *probe);
 
 /* Calls each of the program's functions over arrays alone, and compares what it gives with formulas. */
 bool verify_functions(struct verification *verify);

@@ -173,5 +173,5 @@ bool verify_functions(struct verification *verify) {
   if (!write_probe(verify, tree, kernels.items, kernels.count, &update) || !verify_build_probe(verify)) return false;
   for (int k = 0; k < kernels.count; k++)
     if (!compare_function(verify, &source, &known, &kernels.items[k], k)) return false;
-  return update.why != NULL || verify_update(verify, &update);
+  return update.why != NULL || verify_update(verify, &source, &update);
 }

@@ -5,6 +5,7 @@
 
 #include "gen/base/text.h"
 #include "gen/commands/verify/verify.h"
+#include "gen/verify/proof_update.h"
 
 /* The factors of the gradient in the updates that are run. */
 static const double factors[] = {1, 0.75};
@@ -73,17 +74,20 @@ struct update_probe verify_update_probe(struct verification *verify, const struc
   return probe;
 }
 
-/* What was found of the numbers, as of a function. */
-static struct kernel_finding finding_of(struct verification *verify) {
+/* What was found of the numbers, as of a function, and by terms. */
+static struct kernel_finding finding_of(struct verification *verify, const struct verify_source *source) {
   const struct finding *found = &verify->findings[SUBJECT_UPDATE];
   struct kernel_finding finding = {.worst = found->worst, .where = found->where};
-  finding.comparison = found->different > 0 ? COMPARED_DIFFERS : found->exact ? COMPARED_EQUAL : COMPARED_AGREES;
+  finding.comparison = found->different > 0 ? COMPARED_DIFFERS : COMPARED_AGREES;
+  if (found->different == 0 && source->why == NULL && source->of.directives != NULL &&
+      proof_of_update(verify->scratch, &source->of, verify->job) == NULL)
+    finding.comparison = COMPARED_EQUAL;
   finding.formula = arena_printf(verify->arena, "%s, from weights, gradients and states of all kinds",
                                  job_word(verify->job, "optimizer.name"));
   return finding;
 }
 
-bool verify_update(struct verification *verify, const struct update_probe *probe) {
+bool verify_update(struct verification *verify, const struct verify_source *source, const struct update_probe *probe) {
   struct text arguments = text_in(verify->arena);
   const char *folder = verify_prepare(verify, "update", 0, step_of(verify->job, 1) + 2);
   int status = 0;
@@ -101,6 +105,6 @@ bool verify_update(struct verification *verify, const struct update_probe *probe
   }
   for (int k = 0; k < updates_of(verify->job); k++)
     if (!verify_compare_update(verify, folder, step_of(verify->job, k), probe->scaled ? factors[k] : 1)) return false;
-  verify_note_function(verify, "update", finding_of(verify));
+  verify_note_function(verify, "update", finding_of(verify, source));
   return true;
 }
