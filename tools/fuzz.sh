@@ -34,7 +34,7 @@ generator_folders() {
     if grep -qsx "${folder#gen/}" build/config/missing; then continue; fi
     case ${folder#gen/} in
     commands/export) echo "$folder" ;;
-    commands | commands/* | emit | format | import | plan | plan/* | program | provenance | search | server | statements | verify) ;;
+    commands | commands/* | emit | emit/* | format | import | plan | plan/* | program | provenance | search | server | statements | verify | verify/*) ;;
     *) echo "$folder" ;;
     esac
   done

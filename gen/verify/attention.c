@@ -2,8 +2,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "gen/verify/elements.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/tape.h"
 
 /* Each of the heads of k or v for as many heads of q in a row. */
 static tensor for_heads(tensor x, int64_t heads) {

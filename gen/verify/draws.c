@@ -1,6 +1,6 @@
 /* What draws random numbers: which ones a program draws follows from where its calls are, not from a formula of the
  * function, so the second reading has none. */
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/tape.h"
 
 tensor dropout(tensor x, double p) {
   if (p != 0) tape_refuse("dropout with p = %g: the second reading has no masks; verify the job with p = 0", p);

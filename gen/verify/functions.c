@@ -1,6 +1,6 @@
 /* The functions that a model can call, by their names. */
 #include "gen/verify/names.h"
-#include "gen/verify/reading.h"
+#include "gen/verify/tape/reading.h"
 
 #define FUNCTION(name) {#name, (void (*)(void))name}
 

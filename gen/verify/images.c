@@ -1,10 +1,10 @@
 /* accel/images.h: convolutions and windows. Signals are images of height 1. */
 #include <math.h>
 
-#include "gen/verify/elements.h"
-#include "gen/verify/kernels.h"
 #include "gen/verify/layers.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/known.h"
+#include "gen/verify/tape/tape.h"
 
 /* Of a window along one direction: position i of the result sees i stride - padding + j dilation, j below kernel. */
 struct window {

@@ -2,7 +2,7 @@
 #ifndef ACCEL_VERIFY_LAYERS_H
 #define ACCEL_VERIFY_LAYERS_H
 
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/tape.h"
 
 /* A parameter [count] of ones or zeros, whatever the scope says. */
 tensor parameter_fixed(scope s, const char *name, int64_t count, bool one);

@@ -1,8 +1,8 @@
 /* accel/losses.h. */
 #include <math.h>
 
-#include "gen/verify/elements.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/tape.h"
 
 /* Of each row the number at its target, 0 where the target is ignored. */
 static tensor at_targets(tensor x, tensor targets, int ignored) {

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "gen/verify/reading.h"
+#include "gen/verify/tape/reading.h"
 
 /* Each function of accel/model.h is a pointer under its name, so that what is compiled needs no library. */
 static void write_functions(struct text *text) {

@@ -5,7 +5,7 @@
 #include "gen/base/text.h"
 #include "gen/c/tree.h"
 #include "gen/spec/job.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/tape.h"
 
 /* The tensor that the data have under a name. */
 typedef tensor native_input(const char *name);

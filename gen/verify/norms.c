@@ -1,9 +1,9 @@
 /* accel/model.h's normalizations. */
 #include <math.h>
 
-#include "gen/verify/elements.h"
 #include "gen/verify/layers.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/tape.h"
 
 /* (x - mean) / sqrt(variance + eps) of each row. */
 static tensor standardized(tensor x, double eps) {

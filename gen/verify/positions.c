@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "gen/verify/elements.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/tape.h"
 
 /* A number of an index, which is below `below`. */
 static int64_t number_of(tensor index, int64_t i, int64_t below, const char *function) {

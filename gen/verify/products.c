@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "gen/verify/elements.h"
-#include "gen/verify/multiply.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/multiply.h"
+#include "gen/verify/tape/tape.h"
 
 /* ---- The product of two stacks of matrices ---- */
 

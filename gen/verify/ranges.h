@@ -3,7 +3,7 @@
 #define ACCEL_VERIFY_RANGES_H
 
 #include "gen/verify/rules.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/tape.h"
 
 struct range {
   double low, middle, high;

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "gen/verify/elements.h"
 #include "gen/verify/layers.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/tape.h"
 
 /* Step t of x [batch][steps][columns] as [batch][columns]. */
 static tensor at_step(tensor x, int t) {

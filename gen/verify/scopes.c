@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "gen/verify/adapters.h"
-#include "gen/verify/elements.h"
-#include "gen/verify/kernels.h"
 #include "gen/verify/layers.h"
-#include "gen/verify/reading.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/known.h"
+#include "gen/verify/tape/reading.h"
+#include "gen/verify/tape/tape.h"
 
 /* ---- Scopes ---- */
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "gen/verify/elements.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/tape.h"
 
 /* ---- Constants ---- */
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "gen/verify/elements.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/tape.h"
 
 /* ---- Over an axis ---- */
 

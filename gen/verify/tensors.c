@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "gen/verify/multiply.h"
 #include "gen/verify/ranges.h"
+#include "gen/verify/tape/multiply.h"
 
 static const double unit = 0x1p-24;
 

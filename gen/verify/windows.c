@@ -1,8 +1,8 @@
 /* accel/images.h: pooling, and images at other sizes. */
 #include <math.h>
 
-#include "gen/verify/elements.h"
-#include "gen/verify/tape.h"
+#include "gen/verify/tape/elements.h"
+#include "gen/verify/tape/tape.h"
 
 /* Each position of the result has a range of rows and one of columns. */
 struct range {

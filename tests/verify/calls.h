@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/verify/reading.h"
+#include "gen/verify/tape/reading.h"
 
 enum { MOST_TENSORS = 40 };
 

@@ -5,7 +5,7 @@
 
 #include "gen/base/file.h"
 #include "gen/c/parse.h"
-#include "gen/verify/proof_update.h"
+#include "gen/verify/proof/update.h"
 
 int main(int argc, char **argv) {
   struct arena *arena = arena_new(), *scratch = arena_new();

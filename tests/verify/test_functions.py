@@ -23,7 +23,7 @@ FOLDER = pathlib.Path("build/tests/verify")
 DRAWN = {"dropout"}  # which the second reading refuses
 
 
-# Products of several blocks of rows, columns and terms, of which the last ones are not whole (gen/verify/multiply.c).
+# Products of several blocks of rows, columns and terms, of which the last ones are not whole (gen/verify/tape/multiply.c).
 PRODUCTS = [("matmul", (2, 67, 259), (259, 263)), ("matmul_transposed", (2, 3, 270), (2, 261, 270)), ("matmul", (2, 139, 5), (2, 5, 9))]
 
 
@@ -70,7 +70,7 @@ def build(cases, program):
                       "int main(int argc, char **argv) {\n"
                       f"  return argc == 2 ? run_calls(calls, {len(cases)}, argv[1]) : 2;\n}}\n")
     subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-D_POSIX_C_SOURCE=200809L", "-I.", "-Iinclude", "-o", program,
-                    source, "build/lib/verify.a", "-fopenmp", "-lm"], check=True)
+                    source, *(f"build/lib/verify{part}.a" for part in ("", "_tape")), "-fopenmp", "-lm"], check=True)
     values = array.array("d", (float(x) for case in cases for t in case["tensors"].values() for x in t["elements"]))
     (FOLDER / "calls.bin").write_bytes(values.tobytes())
 

@@ -4,9 +4,9 @@
 #define ACCEL_COMMANDS_VERIFY_VERIFY_H
 
 #include "gen/commands/cli/options.h"
-#include "gen/verify/kernels.h"
+#include "gen/verify/kernels/kernels.h"
 #include "gen/verify/measure.h"
-#include "gen/verify/proof.h"
+#include "gen/verify/proof/proof.h"
 #include "gen/verify/ranges.h"
 
 /* What is said of one part of the arithmetic. */

@@ -5,7 +5,7 @@
 
 #include "gen/base/text.h"
 #include "gen/commands/verify/verify.h"
-#include "gen/verify/proof_update.h"
+#include "gen/verify/proof/update.h"
 
 /* The factors of the gradient in the updates that are run. */
 static const double factors[] = {1, 0.75};
