@@ -22,8 +22,11 @@ static int64_t numbers_of(const struct kernel *kernel) {
 
 /* ---- The probe ---- */
 
-static void write_call(struct text *text, const struct kernel *kernel, int k) {
-  text_printf(text, "static void verify_call_%d(void **arrays) {\n  %s(", k, kernel->name);
+/* A call. Within a step of the program weights stay as they are, and are packed once: `packs`. Here each call has
+ * others. */
+static void write_call(struct text *text, const struct kernel *kernel, int k, bool packs) {
+  text_printf(text, "static void verify_call_%d(void **arrays) {\n%s  %s(", k,
+              packs ? "  accel_forget_packed();\n" : "", kernel->name);
   for (int i = 0; i <= kernel->n_arrays; i++) {
     if (i == kernel->workspace)
       text_printf(text, "%sverify_workspace(%s_convolution.workspace)", i > 0 ? ", " : "", kernel->name);
@@ -48,7 +51,8 @@ static bool write_probe(struct verification *verify, const struct tree *tree, co
   struct text text = text_in(verify->arena);
   text_printf(&text, "#define main verify_main_of_program\n#include \"%s\"\n#undef main\n", verify->program);
   text_puts(&text, embedded_source("share/verify/probe.c"));
-  for (int k = 0; k < count; k++) write_call(&text, &kernels[k], k);
+  const bool packs = tree_function(tree, "accel_forget_packed") != NULL;
+  for (int k = 0; k < count; k++) write_call(&text, &kernels[k], k, packs);
   if (update->text != NULL) text_puts(&text, embedded_source("share/verify/update.c"));
   if (update->text != NULL) text_puts(&text, update->text);
   text_puts(&text, "static const struct verify_probed verify_all[] = {\n");
