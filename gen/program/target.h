@@ -28,6 +28,7 @@ struct target_build {
 /* Its memory, read by the report and by gen/emit. Sizes are of its arena. */
 struct target_memory {
   bool separate;          /* from the host's: there is an arena in each, and files are written from the host's */
+  bool reads_files;       /* its streams do work of the host, so that layers come from a disk */
   int64_t progress_bytes; /* what the device itself stores of a step: the number, the rate, the loss; 0: the host passes
                              it */
   int64_t partial_sums; /* numbers of float32 that a kernel leaves for another one to add up; 0: a kernel ends alone */

@@ -32,7 +32,7 @@ const struct target target_cuda = {
               .sources = sources,
               .of_ranks = of_ranks,
               .drivers = drivers},
-    .memory = {.separate = true, .progress_bytes = 256, .partial_sums = 4 << 20},
+    .memory = {.separate = true, .reads_files = true, .progress_bytes = 256, .partial_sums = 4 << 20},
     .kernels = {.cuda_autocast = true, .adds_rows = true, .lacks = written_out, .traced = true},
     .library = {.parts = 1u << LIBRARY_ATTENTION | 1u << LIBRARY_CONVOLUTION,
                 .no_workspace = 1u << LIBRARY_ATTENTION | 1u << LIBRARY_CONVOLUTION,

@@ -22,8 +22,16 @@ struct segment {
   size_t first, bytes;
 };
 
-/* Weights on their way to the device. Those of files come through two pieces of pinned memory in turns. */
-struct layer_read;
+/* Weights on their way to the device. Those of files come through pieces of pinned memory in turns. */
+enum { RT_PIECES = 2 };
+
+/* A layer that a stream has read: as graphs have its address, it stays. */
+struct layer_read {
+  size_t first, bytes;
+  char *values;
+  struct layer_read *next;
+};
+
 struct prefetches {
   cudaEvent_t forked, begun, read, fetched; /* the compute stream's work before one; its turn in the prefetch stream;
                                                what is in pinned memory; what is on the device */
@@ -99,6 +107,13 @@ void rt_cuda_prefetch_close(struct cuda_device *device);
 
 /* A recording begins, in which nothing waits for what was before. */
 void rt_cuda_prefetch_record(struct cuda_device *device);
+
+/* The prefetch stream, once it waits for what the compute stream holds by now; and a copy that it makes. */
+accel_stream rt_cuda_prefetch_begin(struct cuda_device *device);
+void rt_cuda_prefetch_copy(struct cuda_device *device, void *to, const void *from, size_t bytes);
+
+/* A file could not be read: who waits for the device next ends the process. May be called by any thread. */
+void rt_cuda_note_failed_read(void);
 
 /* After a wait for the device: ends the process where a file could not be read. */
 void rt_cuda_require_reads(void);

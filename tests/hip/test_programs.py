@@ -46,7 +46,7 @@ USUAL_RULES = ("nadam", "lomo", "muon")  # states in 8 bits; updates in the back
 NAMES = json.loads((TREE / "schemas" / "job.schema.json").read_text())["properties"]["optimizer"]["properties"]["name"]["enum"]
 KEYS = {name: {"lr": 1e-3} for name in NAMES} | {name: keys for name, (keys, _) in RULES.items()}
 FORWARD = {"evaluate": ("gpt",), "write": ("llama",)}
-STREAMS = {"gpt": {"h.0": "cpu", "h.1": "disk", "*": "gpu"}}  # layers that come to the device before each use
+STREAMS = {"gpt": {"h.0": "cpu", "h.1": "cpu", "*": "gpu"}}  # layers that come to the device before each use
 
 
 class Training(test_training.Training):

@@ -222,6 +222,8 @@ static const char *why_not_streamed(const struct program *program, const struct 
   if (program->kind == PROGRAM_TRAIN) return "a trainer has all weights in the memory of its device";
   if (program->job->devices.ranks > 1 && !program->target->is_host)
     return "layers come from elsewhere to one GPU alone";
+  if (place->is_disk && !program->target->is_host && !program->target->memory.reads_files)
+    return "layers come to its GPUs from the host alone, as HIP's runtime of 5.2 does no work of the host in a stream";
   if (program->job->parallelism.axes[AXIS_PP] > 1) return "a stage of a pipeline has its layers in memory";
   return NULL;
 }

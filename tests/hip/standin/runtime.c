@@ -35,7 +35,6 @@ SAME(hipHostGetDevicePointer, cudaHostGetDevicePointer);
 SAME(hipHostMalloc, cudaHostAlloc);
 SAME(hipHostRegister, cudaHostRegister);
 SAME(hipHostUnregister, cudaHostUnregister);
-SAME(hipLaunchHostFunc, cudaLaunchHostFunc);
 SAME(hipMalloc, cudaMalloc);
 SAME(hipMemGetInfo, cudaMemGetInfo);
 SAME(hipMemcpy, cudaMemcpy);
