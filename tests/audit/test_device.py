@@ -166,7 +166,7 @@ def barrier_problem(folder):
 
 def main():
     failed = taken = 0
-    chosen = in_turn(CASES, 4)
+    chosen = in_turn(CASES, 8)
     jobs = [(case.name, case.job, case.program) for case in chosen]
     jobs += [(f"4 ranks, {number}", job_of(4, 3, 4, **groups), "train") for number, groups in in_turn(enumerate(RANKS), 2)]
     jobs += [(f"experts, {program} {precision}", experts(precision, capacity), program) for program, precision, capacity in GROUPED]

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -17,6 +18,10 @@ from accelerate.utils import calculate_maximum_sizes
 from diffusers import AutoencoderKL, DiTTransformer2DModel
 
 TREE = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests" / "program"))
+
+from rotation import rotating  # noqa: E402
+
 GENERATOR = TREE / "build" / "accel-gen"
 MODELS = TREE / "examples" / "models"
 
@@ -176,6 +181,9 @@ class Estimate(unittest.TestCase):
             (self.folder / "config.json").write_text(json.dumps({**config, **change}))
             self.assertIn(message, self.command("estimate", ".", status=2))
         self.assertIn("there is no such file", self.command("estimate", "none.json", status=2))
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

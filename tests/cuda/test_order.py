@@ -7,6 +7,7 @@ import unittest
 
 import numpy as np
 from host import HostTrainer, Ranks, Trainer, objects, without
+from rotation import rotating  # tests/program; isort: skip
 from test_training import CLIPPED, MODELS, TEXT, write_data
 
 GPT = {"n_layer": 1, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
@@ -64,6 +65,9 @@ class Library(unittest.TestCase):
         self.assertIn("accel_gpu_attend_backward", (trainers[1].folder / "trainer.c").read_text())
         for one, other in zip(*rows, strict=True):
             np.testing.assert_allclose(other["loss"], one["loss"], rtol=2e-2)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

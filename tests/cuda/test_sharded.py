@@ -9,6 +9,7 @@ import unittest
 import numpy as np
 from host import HostTrainer, Trainer, objects, without
 from harness import load_file  # tests/program
+from rotation import in_turn  # tests/program; isort: skip
 from test_training import MODELS, TEXT, write_data
 
 GPT = {"n_layer": 3, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
@@ -168,6 +169,6 @@ if __name__ == "__main__":
     Sharded.parts = objects()
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
     for name in CASES:
-        if name in (named or SUITE) or "--all" in sys.argv:
+        if name in (named or in_turn(SUITE, len(SUITE))) or "--all" in sys.argv:
             add(name)
     unittest.main(argv=sys.argv[:1], defaultTest=[f"Sharded.test_{name}" for name in named] or None)

@@ -2,7 +2,7 @@
 batches. The kernels run as C++ on the processor (tests/cuda/host), so this is said of their arithmetic and their
 barriers, and of the host program; nothing of a GPU, and nothing of cuBLASLt and cuDNN.
 
-A third of the cases a run, and of the other example models one, as SEED says (tests/program/rotation.py).
+A sixth of the cases a run, and of the other example models one, as SEED says (tests/program/rotation.py).
 
 usage: test_training.py [NAME...], of a case or a class; --all: every example model (ninja soak)"""
 
@@ -352,7 +352,7 @@ def add(name, job):
 if __name__ == "__main__":
     PARTS = Training.parts = objects()
     named, known = [word for word in sys.argv[1:] if not word.startswith("-")], {**CASES, **MORE}
-    cases = [name for name in named if name in known] or [*in_turn(CASES, 3), *in_turn(MORE, len(MORE))]
+    cases = [name for name in named if name in known] or [*in_turn(CASES, 6), *in_turn(MORE, len(MORE))]
     for name in cases:
         add(name, known[name])
     unittest.main(argv=sys.argv[:1], defaultTest=[f"Training.test_{name}" if name in known else name for name in named] or None)

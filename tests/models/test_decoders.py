@@ -144,7 +144,7 @@ class Decoders(Text):
         self.causal("gpt_neox.c", theirs, same, length)
 
 
-load_tests = rotating(2)
+load_tests = rotating(4)
 
 
 if __name__ == "__main__":

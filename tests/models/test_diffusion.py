@@ -174,7 +174,7 @@ class Diffusion(Images):
             self.assertIn(reason, output.stderr)
 
 
-load_tests = rotating(2)
+load_tests = rotating(4)
 
 
 if __name__ == "__main__":

@@ -275,7 +275,7 @@ class T5(Text):
         self.compare(140, True)
 
 
-load_tests = rotating(2)
+load_tests = rotating(4)
 
 
 if __name__ == "__main__":

@@ -129,7 +129,7 @@ class Clip(Images):
                    lambda model, pixels, ids: model(input_ids=ids, pixel_values=pixels, return_loss=True).loss)
 
 
-load_tests = rotating(2)
+load_tests = rotating(4)
 
 
 if __name__ == "__main__":

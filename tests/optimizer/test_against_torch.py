@@ -25,7 +25,7 @@ from rules import LR, RULES, first_match, keys_of, own_name, peer_of
 
 from harness import FAST, relative  # tests/program
 from matrix import library_flags
-from rotation import in_turn
+from rotation import in_turn, rotating
 from test_parity import prepare, tensors
 from torch_gpt import Gpt
 
@@ -381,6 +381,9 @@ class Refused(unittest.TestCase):
     def test_taken_group(self):
         self.check([{"match": "*"}, {"match": "output.bias"}],
                    "all parameters that 'output.bias' matches belong to groups before it")
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

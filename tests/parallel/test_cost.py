@@ -9,6 +9,7 @@ import unittest
 
 from hosts import Hosts, missing
 from ranks import CORPUS, GENERATOR, PATIENCE, TREE, Ranks, job_of, main_unless
+from rotation import rotating  # tests/program; isort: skip
 
 LATENCY, BANDWIDTH, ERROR = 0.04, 1.2e6, 0.25
 SWITCH = 0.01  # seconds until a process that is due has a processor
@@ -155,6 +156,9 @@ class Cost(unittest.TestCase):
         bucket = long["collectives"][-2]["seconds"]
         self.assertAlmostEqual(long["exposed"], last + bucket)
         self.assertGreater(short["exposed"], 0.99 * short["communication"])
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class OneProcess(ComparedWithOne):
         self.compare(*runs)
 
 
-load_tests = rotating(2)
+load_tests = rotating(4)
 
 
 if __name__ == "__main__":

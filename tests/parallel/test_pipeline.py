@@ -458,7 +458,7 @@ class Refused(unittest.TestCase):
         self.refused("34 layers in stages of 1 are more than 32 stages", config={**CONFIG, "n_layer": 34}, parallelism={"pp": 2, **chunks(1)})
 
 
-load_tests = rotating(6, always=("Refused",))
+load_tests = rotating(12, always=("Refused",))
 
 
 if __name__ == "__main__":

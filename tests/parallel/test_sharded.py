@@ -155,7 +155,7 @@ class Shared(ComparedWithOne):
             self.assertIn(words, result.stderr)
 
 
-load_tests = rotating(2)
+load_tests = rotating(4)
 
 
 if __name__ == "__main__":

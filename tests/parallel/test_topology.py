@@ -9,6 +9,7 @@ import unittest
 
 import numpy as np
 from ranks import CONFIG, GENERATOR, MODELS, Ranks, job_of, library_flags, load_file
+from rotation import rotating  # tests/program; isort: skip
 
 # Ranks, and what they divide of the states, gradients and weights.
 DIVISIONS = {"1": (1, {}), "2": (2, {}), "4": (4, {}), "8": (8, {}), "2 of stage 3": (2, {"zero_stage": 3}),
@@ -126,6 +127,9 @@ class Divisions(unittest.TestCase):
             result = subprocess.run([GENERATOR, path, "-o", path.parent / "trainer.c"], capture_output=True, text=True)
             self.assertNotEqual(result.returncode, 0)
             self.assertIn(words, result.stderr)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

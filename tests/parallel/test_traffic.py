@@ -296,7 +296,7 @@ class Traffic(unittest.TestCase):
                 self.assertEqual(counts[axis][1], STEPS * sum(c["times"] * c["bytes"] for c in own) + before, f"rank {rank}")
 
 
-load_tests = rotating(2)
+load_tests = rotating(4)
 
 
 if __name__ == "__main__":

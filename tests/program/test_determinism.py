@@ -12,6 +12,7 @@ import unittest
 import numpy as np
 from harness import GENERATOR, Trainer
 from matrix import ADAMW, BF16, CASES, COSINE, gpt, gru, mlp
+from rotation import rotating
 
 STEADY = {"deterministic": True}  # the bits of any number of threads
 EXACT = ("step", "loss", "lr", "grad_norm", "eval_loss")
@@ -181,6 +182,9 @@ class Threads(Runs):
         first, *others = [self.numbers(trainer, threads=threads) for threads in (1, 2, 3)]
         for numbers in others:
             self.assertEqual(first, numbers)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import unittest
 
 import numpy as np
 from harness import MODELS, STEADY, Trainer
+from rotation import rotating
 
 MIB = 1 << 20
 
@@ -151,6 +152,9 @@ class Figures(unittest.TestCase):
                 return int(re.search(r"RssAnon:\s*(\d+) kB", status).group(1)) * 1024
             time.sleep(0.01)
         raise AssertionError(f"step {step} did not come")
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

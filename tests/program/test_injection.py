@@ -11,6 +11,7 @@ import unittest
 
 from harness import GENERATOR, MODELS
 from matrix import library_flags
+from rotation import rotating
 
 HOSTILE = [
     '"; system("id"); "',
@@ -176,6 +177,9 @@ class Injection(unittest.TestCase):
             "s, \"in.weight.b\"", f'at(s, "{"n" * 250}"), "{"n" * 250}"'))
         self.assertIn(b"n\xe2\x80\xa6' has a name of more than 500 letters", generate(self.folder, job_with("x")).stderr)
         self.assertEqual(self.named("a.__metadata__x", "__metadata", "n" * 255).returncode, 0)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from harness import FAST, GENERATOR, MODELS, Trainer, relative, save_file
 from matrix import library_flags
-from rotation import in_turn
+from rotation import in_turn, rotating
 from test_figures import peak
 
 GPT = {"n_layer": 5, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7, "dropout": 0.1}
@@ -393,6 +393,9 @@ class Refusals(unittest.TestCase):
         model.flush()
         self.check("mlp_table", ALL, "the model calls no function with parameters",
                    model={"source": model.name, "config": {}})
+
+
+load_tests = rotating(2, always=("Refusals",))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import unittest
 import numpy as np
 import torch
 from harness import FAST, GENERATOR, MODELS, Trainer, relative, save_file, windows
+from rotation import rotating
 from torch_gpt import Gpt, random_weights
 
 torch.set_num_threads(2)
@@ -181,6 +182,9 @@ class Dropout(unittest.TestCase):
                                     model={"config": dict(chosen)}, training={"eval_interval": 1, "eval_iters": 3})
             losses.append(trainer.run()[0]["eval_loss"])
         self.assertAlmostEqual(losses[0], losses[1], places=5)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

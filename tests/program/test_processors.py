@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 from harness import MODELS, TREE, Trainer
+from rotation import rotating
 
 STEPS = 4
 FLAGS = {"x86-64-v3": "avx2", "avx512": "avx512dq", "avx512-bf16": "avx512_bf16", "amx": "amx_tile"}
@@ -83,6 +84,9 @@ class Processors(unittest.TestCase):
         result = subprocess.run(["aarch64-linux-gnu-gcc", *WARNINGS, "-march=armv8.2-a+sve", "-fopenmp", f"-I{TREE / 'include'}", trainer.folder / "trainer.c"],
                                 capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import unittest
 import keys
 import yaml
 from harness import GENERATOR, TREE, Trainer, subprocess
+from rotation import rotating
 
 SEED = int(os.environ.get("SEED", "1"))
 EXAMPLES = sorted((TREE / "examples" / "jobs").glob("*.yaml"))
@@ -196,6 +197,9 @@ class Stated(unittest.TestCase):
     def differences(self, a, b):
         report = json.loads(subprocess.run([GENERATOR, "checkpoint", "diff", a, b, "--json"], capture_output=True, text=True).stdout)
         return {value["key"]: (value["a"], value["b"]) for value in report["values"] if value["file"] == "job.json"}
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

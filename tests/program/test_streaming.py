@@ -19,7 +19,7 @@ import unittest
 import numpy as np
 import torch
 from harness import GENERATOR, MODELS, QUICK
-from rotation import is_in_turn
+from rotation import is_in_turn, rotating
 from safetensors.torch import save_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
@@ -329,6 +329,9 @@ class Streaming(unittest.TestCase):
             with self.subTest(keys=keys):
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(text, done.stderr)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

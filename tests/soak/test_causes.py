@@ -7,6 +7,7 @@ import unittest
 
 from jobs import models
 from trial import Refused, Trial, write_data
+from rotation import rotating  # tests/program; isort: skip
 
 BASE = {"model.source": "model.c", "checkpoint.project_dir": "run", "checkpoint.every": 1, "tracking.every": 1, "data.batch_size": 3,
         "training.steps": 3}
@@ -238,6 +239,9 @@ tensor model(scope s, tensor features, tensor labels) {
 }
 """, ROWS, "resumed", "evaluated", training__steps=5, training__eval_interval=1, training__eval_iters="all", checkpoint__every=2,
                        training__early_stopping__patience=1, training__early_stopping__threshold=100.0, **words)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Every kernel template over elements of 16 bits against itself over float32, which test_kernels.py holds to float64, on
 the same numbers: they differ by the rounding of a result and by nothing else. Inputs and results have 16 bits; or results
 alone; or of matmuls the inputs, of norms all but the parameters. In float16, which differs from bfloat16 in how a number is read and
-written, which operands have 16 bits is all. Under gcc a third of the kinds is in each of both types a run, and under clang the last third.
+written, which operands have 16 bits is all. Under gcc a sixth of the kinds is in each of both types a run, and under clang another sixth.
 `test_bits16_kernels.py [--how HOW] [--all] [KIND ...]`; --all, as `ninja soak` has it: all of a kind's cases, and in float16, too, each
 choice of operands of 16 bits."""
 # long
@@ -27,7 +27,7 @@ WITHOUT = {"arange", "table", "random_uniform", "random_normal", "random_int", "
 # The rounding of a result, and of what it is added to: of the largest value.
 TOLERANCE = {"accel_bf16": 2**-7, "accel_f16": 2**-10}
 EACH = {"gcc": 6, "clang": 15}  # of the fixed cases, which by SEED; of float16, in which kernels differ by two functions, half of these
-WAYS = [("gcc", "accel_bf16", 0), ("gcc", "accel_f16", 1), ("clang", "accel_bf16", 2)]  # of which kinds a run: the first, every third one
+WAYS = [("gcc", "accel_bf16", 0), ("gcc", "accel_f16", 1), ("clang", "accel_bf16", 2)]  # of which kinds a run: the first, every sixth one
 # Where the processor has AVX512-BF16, their matmuls are its instructions: clang makes them without.
 BY_PROCESSOR = ("attention", "attention_backward", "biased_attention", "biased_attention_backward")
 ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "biased_attention",
@@ -111,7 +111,7 @@ def main():
         if not kit.has(HOW[how][0]):
             print(f"ok {how} # SKIP {HOW[how][0]} is not installed")
             continue
-        for kind in options.kinds or in_turn([kind for kind in cases.KINDS if kind not in WITHOUT], 3, SEED + turn):
+        for kind in options.kinds or in_turn([kind for kind in cases.KINDS if kind not in WITHOUT], 6, SEED + turn):
             good &= check(how, dtype, kind, options.all)
     return 0 if good else 1
 
