@@ -65,8 +65,8 @@ static void widen_scales(float *to, const uint8_t *codes, const float *levels, f
 
 #if RT_WIDE
 /* The same, 16 at a time. A compiler would read levels one by one. */
-__attribute__((target("arch=x86-64-v4"))) static void
-widen_scales_avx512(float *to, const uint8_t *codes, const float *levels, float outer, float offset, int64_t count) {
+RT_FOR_AVX512 static void widen_scales_avx512(float *to, const uint8_t *codes, const float *levels, float outer,
+                                              float offset, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 own = count - i < 16 ? (__mmask16)((1u << (count - i)) - 1) : (__mmask16)0xffff;
     const __m512i which = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(own, codes + i));
@@ -76,6 +76,17 @@ widen_scales_avx512(float *to, const uint8_t *codes, const float *levels, float 
 }
 #endif
 
+/* By the widest registers that the processor has. */
+static void widen(float *to, const uint8_t *codes, const float *levels, float outer, float offset, int64_t count) {
+#if RT_WIDE
+  if (__builtin_cpu_supports("x86-64-v4")) {
+    widen_scales_avx512(to, codes, levels, outer, offset, count);
+    return;
+  }
+#endif
+  widen_scales(to, codes, levels, outer, offset, count);
+}
+
 /* Of as many as share an outer scale at a time. */
 void rt_block_scales(const struct rt_scales *scales, int64_t first, int64_t count, float *to) {
   enum { NESTED = ACCEL_QUANTIZED_NESTED };
@@ -83,12 +94,6 @@ void rt_block_scales(const struct rt_scales *scales, int64_t first, int64_t coun
     memcpy(to, (const float *)scales->absmax + first, (size_t)count * sizeof *to);
     return;
   }
-#if RT_WIDE
-  void (*const widen)(float *, const uint8_t *, const float *, float, float, int64_t) =
-      __builtin_cpu_supports("x86-64-v4") ? widen_scales_avx512 : widen_scales;
-#else
-  void (*const widen)(float *, const uint8_t *, const float *, float, float, int64_t) = widen_scales;
-#endif
   for (int64_t end = first + count; first < end;) {
     const int64_t last = (first / NESTED + 1) * NESTED < end ? (first / NESTED + 1) * NESTED : end;
     widen(to, (const uint8_t *)scales->absmax + first, scales->levels, scales->nested_absmax[first / NESTED],

@@ -108,33 +108,32 @@ RT_INLINED void rt_super_scales_body(const uint8_t *bytes, float d, float m, flo
 RT_FOR_WIDTHS(rt_super_scales, (const uint8_t *bytes, float d, float m, float *scales, float *offsets),
               (bytes, d, m, scales, offsets))
 
-/* Scales in float16, so many bytes apart. */
-static void halves_at(const uint8_t *bytes, int64_t apart, int64_t count, float *to) {
-  for (int64_t i = 0; i < count; i++) to[i] = half_at(bytes + i * apart);
+/* Scales in float16, `stride` bytes from one to the next. */
+static void halves_at(const uint8_t *bytes, int64_t stride, int64_t count, float *to) {
+  for (int64_t i = 0; i < count; i++) to[i] = half_at(bytes + i * stride);
 }
 
 #if RT_WIDE
 /* The same, 16 at a time; two bytes more than a scale has are read, which are of its codes. */
-__attribute__((target("arch=x86-64-v4"))) static void halves_at_avx512(const uint8_t *bytes, int64_t apart,
-                                                                       int64_t count, float *to) {
+RT_FOR_AVX512 static void halves_at_avx512(const uint8_t *bytes, int64_t stride, int64_t count, float *to) {
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  const __m512i places = _mm512_mullo_epi32(lanes, _mm512_set1_epi32((int)apart));
+  const __m512i places = _mm512_mullo_epi32(lanes, _mm512_set1_epi32((int)stride));
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 own = count - i < 16 ? (__mmask16)((1u << (count - i)) - 1) : (__mmask16)0xffff;
-    const __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), own, places, bytes + i * apart, 1);
+    const __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), own, places, bytes + i * stride, 1);
     _mm512_mask_storeu_ps(to + i, own, _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words)));
   }
 }
 #endif
 
-static void widen_halves(const uint8_t *bytes, int64_t apart, int64_t count, float *to) {
+static void widen_halves(const uint8_t *bytes, int64_t stride, int64_t count, float *to) {
 #if RT_WIDE
   if (__builtin_cpu_supports("x86-64-v4")) {
-    halves_at_avx512(bytes, apart, count, to);
+    halves_at_avx512(bytes, stride, count, to);
     return;
   }
 #endif
-  halves_at(bytes, apart, count, to);
+  halves_at(bytes, stride, count, to);
 }
 
 static void scales_of_supers(const uint8_t *bytes, int64_t count, float *scales, float *offsets) {

@@ -17,10 +17,10 @@
  * that always is inlined. `parameters` and `arguments` stand in brackets. */
 #if RT_WIDE
 #define RT_FOR_WIDTHS(name, parameters, arguments)                                                                     \
-  __attribute__((target("arch=x86-64-v3"))) void name##_v3 parameters {                                                \
+  RT_FOR_AVX2 void name##_v3 parameters {                                                                              \
     name##_body arguments;                                                                                             \
   }                                                                                                                    \
-  __attribute__((target("arch=x86-64-v4"))) void name##_v4 parameters {                                                \
+  RT_FOR_AVX512 void name##_v4 parameters {                                                                            \
     name##_body arguments;                                                                                             \
   }                                                                                                                    \
   void name parameters {                                                                                               \
@@ -37,6 +37,10 @@
     name##_body arguments;                                                                                             \
   }
 #endif
+
+/* Of a function with intrinsics of these levels of the psABI, where RT_WIDE. */
+#define RT_FOR_AVX2 __attribute__((target("arch=x86-64-v3")))
+#define RT_FOR_AVX512 __attribute__((target("arch=x86-64-v4")))
 
 #if defined __GNUC__
 #define RT_INLINED static inline __attribute__((always_inline))

@@ -1,5 +1,7 @@
 #include "runtime/onednn/blocks.h"
 
+#include "runtime/onednn/lines.h"
+
 #include <string.h>
 
 enum { WORDS = 16, COLUMNS = 64 };
@@ -39,10 +41,6 @@ static void pair(const struct block *b, int64_t depth) {
     b->to[depth / 2 * COLUMNS + n] = b->from[(depth - 1) * b->step + n];
 }
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 bool rt_has_blocks(const struct accel_gemm *p, rt_described working) {
   const bool low = p->type != ACCEL_F32;
   const dnnl_dims_t shape = {p->depth, p->columns};
@@ -62,11 +60,11 @@ void rt_pack_blocks(const struct accel_gemm *p, void *to, const void *from) {
   const int64_t down = (p->depth + deep - 1) / deep, across = (p->columns + COLUMNS - 1) / COLUMNS;
 #pragma omp parallel for
   for (int64_t i = 0; i < down * across; i++) {
-    const int64_t k = i % down * deep, n = i / down * COLUMNS, depth = least(deep, p->depth - k);
+    const int64_t k = i % down * deep, n = i / down * COLUMNS, depth = rt_least(deep, p->depth - k);
     const struct block block = {.to = (uint32_t *)to + i * WORDS * COLUMNS,
                                 .from = (const uint16_t *)from + (k * p->b_row + n * p->b_column) * size,
                                 .words = (depth * size + 1) / 2,
-                                .columns = least(COLUMNS, p->columns - n),
+                                .columns = rt_least(COLUMNS, p->columns - n),
                                 .step = (p->b_row == 1 ? p->b_column : p->b_row) * size};
     if (p->b_row == 1)
       transpose(&block);

@@ -107,18 +107,14 @@ static struct accel_primitive *make_primitive(const struct accel_gemm *p) {
 
 enum { ROWS = 128, COLUMNS = 128, DEPTH = 256 };
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /* One block of y, from row r and column c on. */
 static void multiply_block(const struct accel_gemm *p, void *y, const uint16_t *a, const uint16_t *b, int64_t r,
                            int64_t c) {
   _Alignas(64) float left[ROWS * DEPTH], right[DEPTH * COLUMNS], sum[ROWS * COLUMNS];
-  int64_t rows = least(ROWS, p->rows - r), columns = least(COLUMNS, p->columns - c);
+  int64_t rows = rt_least(ROWS, p->rows - r), columns = rt_least(COLUMNS, p->columns - c);
   bool a_lines = p->a_column == 1, b_lines = p->b_column == 1; /* by rows, or by columns */
   for (int64_t k = 0; k < p->depth; k += DEPTH) {
-    int64_t depth = least(DEPTH, p->depth - k);
+    int64_t depth = rt_least(DEPTH, p->depth - k);
     const uint16_t *from_a = a + r * p->a_row + k * p->a_column, *from_b = b + k * p->b_row + c * p->b_column;
     rt_widen_lines(p->type, left, a_lines ? DEPTH : ROWS, from_a, a_lines ? p->a_row : p->a_column,
                    a_lines ? rows : depth, a_lines ? depth : rows);
@@ -214,7 +210,7 @@ static void multiply_by_gemm(const struct accel_gemm *p, float *y, const void *a
   {
     const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
     const int64_t first = registers * thread / threads * REGISTER;
-    const int64_t last = least(registers * (thread + 1) / threads * REGISTER, all);
+    const int64_t last = rt_least(registers * (thread + 1) / threads * REGISTER, all);
     for (int64_t matrix = 0; matrix < matrices_of(p) && first < last; matrix++)
       rt_onednn_note(multiply_part(p, begins_of(p, matrix), y, a, b, first, last - first));
   }

@@ -17,10 +17,6 @@
 #pragma STDC FP_CONTRACT OFF /* codes and scales are rounded as bitsandbytes rounds them */
 #endif
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /* ---- The form of x ---- */
 
 /* An element in float16, which bitsandbytes quantizes whatever the type of x is. */
@@ -170,7 +166,7 @@ static void find_outliers(const struct product *p, int64_t rows) {
   if (gemm->threshold == 0) return;
 #pragma omp parallel for
   for (int64_t c = 0; c < gemm->in; c += COLUMNS) {
-    const int64_t count = least(COLUMNS, gemm->in - c);
+    const int64_t count = rt_least(COLUMNS, gemm->in - c);
     for (int64_t i = 0; i < count; i++) p->outliers[1 + c + i] = 0;
     for (int64_t r = 0; r < rows; r++)
       rt_int8_mark_outliers(gemm->type, p->x + (r * gemm->in + c) * p->size, count, gemm->threshold,
@@ -219,7 +215,7 @@ static void add_outliers(const struct product *p, float *sum, int64_t r, int64_t
   _Alignas(64) float left[ROWS * ALONG], right[ACROSS * ALONG];
   for (int64_t i = 0; i < rows * ACROSS; i++) sum[i] = rounded(gemm->type, sum[i]);
   for (int32_t k = 0; k < p->outliers[0]; k += ALONG) {
-    const int32_t length = (int32_t)least(ALONG, p->outliers[0] - k), *list = p->outliers + 1 + k;
+    const int32_t length = (int32_t)rt_least(ALONG, p->outliers[0] - k), *list = p->outliers + 1 + k;
     for (int64_t i = 0; i < rows; i++)
       for (int32_t j = 0; j < length; j++)
         left[i * ALONG + j] = element(gemm->type, p->x + (r + i) * gemm->in * p->size, list[j]);
@@ -246,7 +242,7 @@ static void multiply_as_floats(const struct product *p, int32_t *sums, int64_t r
   _Alignas(64) float left[ROWS * ALONG], right[ACROSS * ALONG], part[ROWS * ACROSS];
   for (int64_t i = 0; i < rows * ACROSS; i++) sums[i] = 0;
   for (int64_t k = 0; k < in; k += ALONG) {
-    const int64_t length = least(ALONG, in - k);
+    const int64_t length = rt_least(ALONG, in - k);
     widen(left, p->row_codes + r * in + k, in, rows, length);
     widen(right, p->codes + c * in + k, in, columns, length);
     rt_onednn_note(dnnl_sgemm('N', 'T', rows, columns, length, 1.0f, left, ALONG, right, ALONG,
@@ -321,14 +317,14 @@ void accel_multiply_int8(const struct accel_int8_gemm *gemm, void *y, int8_t *ro
   const int64_t size = gemm->type == ACCEL_F32 ? sizeof(float) : sizeof(uint16_t);
   const struct product product = {gemm, size, y, x, row_codes, row_scales, outliers, codes, scales};
   const int64_t across = (gemm->out + ACROSS - 1) / ACROSS, blocks = (gemm->rows + ROWS - 1) / ROWS * across;
-  find_outliers(&product, valid != NULL ? least(valid[0], gemm->rows) : gemm->rows);
+  find_outliers(&product, valid != NULL ? rt_least(valid[0], gemm->rows) : gemm->rows);
   quantize_rows(&product);
 #pragma omp parallel for
   for (int64_t block = 0; block < blocks; block++) {
     const int64_t r = block / across * ROWS, c = block % across * ACROSS;
     if (gemm->rows == 1)
-      multiply_row(&product, c, least(ACROSS, gemm->out - c));
+      multiply_row(&product, c, rt_least(ACROSS, gemm->out - c));
     else
-      multiply_block(&product, r, least(ROWS, gemm->rows - r), c, least(ACROSS, gemm->out - c));
+      multiply_block(&product, r, rt_least(ROWS, gemm->rows - r), c, rt_least(ACROSS, gemm->out - c));
   }
 }

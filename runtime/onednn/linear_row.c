@@ -1,14 +1,10 @@
 #include "runtime/onednn/linear_row.h"
 
-#include "runtime/base/wide.h"
+#include "runtime/onednn/lanes.h"
 #include "runtime/onednn/lines.h"
 
 #include <stddef.h>
 #include <string.h>
-
-#if RT_WIDE
-#include <immintrin.h>
-#endif
 
 enum { ROWS = 4, LANES = 16, MOST = RT_MOST_LINEAR / RT_STEPS };
 enum { PARTS = 8 }; /* of 32 elements, in a block of Q4_K, after which its codes begin once more */
@@ -67,19 +63,9 @@ static void dots_plain(const float *x, const float *x_sums, const struct rows *r
 /* ---- AVX-512 ---- */
 
 #if RT_WIDE
-#define FOR_AVX512 __attribute__((target("arch=x86-64-v4")))
-#define INLINED static inline __attribute__((always_inline))
-
-/* A loop whose sums are registers: gcc unrolls at -O2 what it is told to. */
-#ifdef __clang__
-#define EACH_ROW for (int r = 0; r < ROWS; r++)
-#else
-#define EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < ROWS; r++)
-#endif
-
 /* The numbers of 32 codes. Those of 4 bits are looked up in a register, by the lower 4 bits of an index. */
-FOR_AVX512 INLINED void numbers_avx512(enum accel_codes as, const uint8_t *codes, int upper, __m512 levels,
-                                       __m512 numbers[2]) {
+RT_FOR_AVX512 RT_INLINED void numbers_avx512(enum accel_codes as, const uint8_t *codes, int upper, __m512 levels,
+                                             __m512 numbers[2]) {
   const __m128i *bytes = (const __m128i *)codes;
   if (as == ACCEL_CODES_Q8_0) {
     numbers[0] = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes)));
@@ -99,21 +85,21 @@ FOR_AVX512 INLINED void numbers_avx512(enum accel_codes as, const uint8_t *codes
 }
 
 /* `as` stands for how codes lie alone: Q8_0 for bytes, Q4_0 for halves of 16 bytes, Q4_K for halves of 32. */
-FOR_AVX512 INLINED void dots_avx512(enum accel_codes as, const float *x, const float *x_sums, const struct rows *rows,
-                                    float *sums) {
+RT_FOR_AVX512 RT_INLINED void dots_avx512(enum accel_codes as, const float *x, const float *x_sums,
+                                          const struct rows *rows, float *sums) {
   const float from = as == ACCEL_CODES_Q4_K ? 0 : -8;
   const __m512 levels =
       _mm512_add_ps(_mm512_set1_ps(from), _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
   const int64_t begin = rt_linear_codes_of(rows->as, rows->codes[0], 0) - rows->codes[0];
   const int64_t step = rt_linear_codes_of(rows->as, rows->codes[0], 1) - rows->codes[0] - begin;
   __m512 parts[ROWS];
-  EACH_ROW parts[r] = _mm512_setzero_ps();
+  RT_EACH_OF_4_ROWS parts[r] = _mm512_setzero_ps();
   for (int64_t b = 0; b < rows->blocks; b++) {
     const __m512 first = _mm512_loadu_ps(x + b * RT_STEPS), second = _mm512_loadu_ps(x + b * RT_STEPS + LANES);
     const int64_t at = as == ACCEL_CODES_Q4_K
                            ? b / PARTS * (PARTS / 2 * RT_STEPS + begin) + begin + b % PARTS / 2 * RT_STEPS
                            : begin + b * step;
-    EACH_ROW {
+    RT_EACH_OF_4_ROWS {
       __m512 numbers[2];
       numbers_avx512(as, rows->codes[r] + at, (int)(b % 2), levels, numbers);
       const __m512 both = _mm512_fmadd_ps(first, numbers[0], _mm512_mul_ps(second, numbers[1]));
@@ -121,24 +107,23 @@ FOR_AVX512 INLINED void dots_avx512(enum accel_codes as, const float *x, const f
     }
   }
   for (int64_t b = 0; rows->has_offsets && b < rows->blocks; b += LANES)
-    EACH_ROW parts[r] = _mm512_fmadd_ps(_mm512_loadu_ps(x_sums + b), _mm512_loadu_ps(rows->offsets[r] + b), parts[r]);
-  for (int r = 0; r < ROWS; r++) {
-    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(parts[r]), _mm512_extractf32x8_ps(parts[r], 1));
-    const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
-    const __m128 pair = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
-    sums[r] = _mm_cvtss_f32(_mm_add_ss(pair, _mm_shuffle_ps(pair, pair, 1)));
-  }
+    RT_EACH_OF_4_ROWS parts[r] =
+        _mm512_fmadd_ps(_mm512_loadu_ps(x_sums + b), _mm512_loadu_ps(rows->offsets[r] + b), parts[r]);
+  __m128 lanes[ROWS];
+  RT_EACH_OF_4_ROWS lanes[r] = rt_quarter_lanes(rt_half_lanes(parts[r]));
+  _mm_storeu_ps(sums, rt_sum_lanes(lanes));
 }
 
-FOR_AVX512 static void dots_bytes_avx512(const float *x, const float *x_sums, const struct rows *rows, float *sums) {
+RT_FOR_AVX512 static void dots_bytes_avx512(const float *x, const float *x_sums, const struct rows *rows, float *sums) {
   dots_avx512(ACCEL_CODES_Q8_0, x, x_sums, rows, sums);
 }
 
-FOR_AVX512 static void dots_halves_avx512(const float *x, const float *x_sums, const struct rows *rows, float *sums) {
+RT_FOR_AVX512 static void dots_halves_avx512(const float *x, const float *x_sums, const struct rows *rows,
+                                             float *sums) {
   dots_avx512(ACCEL_CODES_Q4_0, x, x_sums, rows, sums);
 }
 
-FOR_AVX512 static void dots_q4_k_avx512(const float *x, const float *x_sums, const struct rows *rows, float *sums) {
+RT_FOR_AVX512 static void dots_q4_k_avx512(const float *x, const float *x_sums, const struct rows *rows, float *sums) {
   dots_avx512(ACCEL_CODES_Q4_K, x, x_sums, rows, sums);
 }
 #endif
@@ -155,10 +140,6 @@ static dots_function *best_dots(enum accel_codes as) {
 }
 
 /* ---- The row ---- */
-
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
 
 static int64_t padded(int64_t blocks) {
   return (blocks + LANES - 1) / LANES * LANES;
@@ -197,10 +178,10 @@ void rt_multiply_linear_row(const struct accel_quantized_gemm *gemm, const struc
   sum_steps(x, gemm->in / RT_STEPS, x_sums);
 #pragma omp parallel for
   for (int64_t row = 0; row < gemm->out; row += TOGETHER) {
-    const int64_t own = least(TOGETHER, gemm->out - row);
+    const int64_t own = rt_least(TOGETHER, gemm->out - row);
     float sums[TOGETHER];
     for (int64_t r = 0; r < own; r += ROWS)
-      multiply_rows(matrix, dots, x, x_sums, row + r, least(ROWS, own - r), sums + r);
+      multiply_rows(matrix, dots, x, x_sums, row + r, rt_least(ROWS, own - r), sums + r);
     rt_store_lines(ACCEL_F32, gemm->accumulate, y + row, own, sums, own, 1, own);
   }
 }

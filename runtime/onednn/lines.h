@@ -4,6 +4,11 @@
 
 #include "include/accel/gemm.h"
 
+/* The lesser of two counts: what is left of a line for a tile. */
+static inline int64_t rt_least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
 /* to[lines][length] = the elements of `from`, whose type is one of 16 bits. */
 void rt_widen_lines(enum accel_element type, float *to, int64_t to_line, const uint16_t *from, int64_t line,
                     int64_t lines, int64_t length);

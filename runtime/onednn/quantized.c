@@ -2,18 +2,14 @@
 
 #include "runtime/base/half.h"
 #include "runtime/base/levels.h"
-#include "runtime/base/wide.h"
 #include "runtime/onednn/gemm.h"
+#include "runtime/onednn/lanes.h"
 #include "runtime/onednn/linear_row.h"
 #include "runtime/onednn/lines.h"
 #include "runtime/onednn/onednn.h"
 #include "runtime/onednn/quantized_row.h"
 
 #include <stddef.h>
-
-#if RT_WIDE
-#include <immintrin.h>
-#endif
 
 enum { BLOCK = ACCEL_QUANTIZED_BLOCK };
 
@@ -25,32 +21,23 @@ static void widen_plain(float *to, const uint8_t *codes, const float *levels, fl
 }
 
 #if RT_WIDE
-#define FOR_AVX2 __attribute__((target("arch=x86-64-v3")))
-#define FOR_AVX512 __attribute__((target("arch=x86-64-v4")))
-
 /* 16 codes of 8 bytes, one in each byte, in their order. */
-static inline __attribute__((always_inline)) __m128i spread(const uint8_t *codes) {
+RT_INLINED __m128i spread(const uint8_t *codes) {
   const __m128i bytes = _mm_loadl_epi64((const __m128i *)codes), low = _mm_set1_epi8(15);
   return _mm_unpacklo_epi8(_mm_and_si128(_mm_srli_epi16(bytes, 4), low), _mm_and_si128(bytes, low));
 }
 
-/* Levels of 8 codes, which are the lower halves of bytes: of the lower 8 levels or of the upper ones, by bit 3. */
-FOR_AVX2 static inline __m256 levels_of_8(__m256i codes, __m256 lower, __m256 upper) {
-  const __m256 bit = _mm256_castsi256_ps(_mm256_slli_epi32(codes, 28));
-  return _mm256_blendv_ps(_mm256_permutevar8x32_ps(lower, codes), _mm256_permutevar8x32_ps(upper, codes), bit);
-}
-
-FOR_AVX2 static void widen_avx2(float *to, const uint8_t *codes, const float *levels, float scale) {
-  const __m256 lower = _mm256_loadu_ps(levels), upper = _mm256_loadu_ps(levels + 8), factor = _mm256_set1_ps(scale);
+RT_FOR_AVX2 static void widen_avx2(float *to, const uint8_t *codes, const float *levels, float scale) {
+  const __m256 all[2] = {_mm256_loadu_ps(levels), _mm256_loadu_ps(levels + 8)}, factor = _mm256_set1_ps(scale);
   for (int i = 0; i < BLOCK; i += 16) {
     const __m128i own = spread(codes + i / 2);
     const __m256i first = _mm256_cvtepu8_epi32(own), second = _mm256_cvtepu8_epi32(_mm_srli_si128(own, 8));
-    _mm256_storeu_ps(to + i, _mm256_mul_ps(levels_of_8(first, lower, upper), factor));
-    _mm256_storeu_ps(to + i + 8, _mm256_mul_ps(levels_of_8(second, lower, upper), factor));
+    _mm256_storeu_ps(to + i, _mm256_mul_ps(rt_levels_of_8(first, all), factor));
+    _mm256_storeu_ps(to + i + 8, _mm256_mul_ps(rt_levels_of_8(second, all), factor));
   }
 }
 
-FOR_AVX512 static void widen_avx512(float *to, const uint8_t *codes, const float *levels, float scale) {
+RT_FOR_AVX512 static void widen_avx512(float *to, const uint8_t *codes, const float *levels, float scale) {
   const __m512 all = _mm512_loadu_ps(levels), factor = _mm512_set1_ps(scale);
   for (int i = 0; i < BLOCK; i += 16) {
     const __m512i own = _mm512_cvtepu8_epi32(spread(codes + i / 2));
@@ -124,10 +111,6 @@ static void widen_run(const struct matrix *m, float *to, int64_t first, int64_t 
 /* Tiles of W: as many elements as the second-level cache of a core holds easily. Rows of x of 16 bits at a time. */
 enum { ACROSS = 128, ALONG = 256, ROWS = 256 };
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /* The part of W that a tile has: along the sum from k on, across from c on; a row of W each, of its depth, or of the
  * columns. `straight` its rows are ACROSS apart, else ALONG. */
 static void widen_tile(const struct matrix *m, float *tile, int64_t k, int64_t length, int64_t c, int64_t columns) {
@@ -145,7 +128,7 @@ static void multiply_columns(const struct matrix *m, float *y, const float *x, i
   const int64_t depth = straight ? gemm->out : gemm->in, width = straight ? gemm->in : gemm->out;
   _Alignas(64) float tile[ACROSS * ALONG];
   for (int64_t k = 0; k < depth; k += ALONG) {
-    const int64_t length = least(ALONG, depth - k);
+    const int64_t length = rt_least(ALONG, depth - k);
     widen_tile(m, tile, k, length, c, columns);
     rt_onednn_note(dnnl_sgemm('N', straight ? 'N' : 'T', gemm->rows, columns, length, 1.0f, x + k, depth, tile,
                               straight ? ACROSS : ALONG, k > 0 || gemm->accumulate ? 1.0f : 0.0f, y + c, width));
@@ -164,7 +147,7 @@ static void multiply_block(const struct matrix *m, uint16_t *y, const uint16_t *
   _Alignas(64) float tile[ACROSS * ALONG], left[ROWS * ALONG], sum[ROWS * ACROSS];
   _Alignas(64) uint16_t low[ACROSS * ALONG];
   for (int64_t k = 0; k < depth; k += ALONG) {
-    const int64_t length = least(ALONG, depth - k), lines = straight ? length : columns;
+    const int64_t length = rt_least(ALONG, depth - k), lines = straight ? length : columns;
     const int64_t own = straight ? columns : length;
     const float before = k > 0 ? 1.0f : 0.0f;
     widen_tile(m, tile, k, length, c, columns);
@@ -188,7 +171,7 @@ static void multiply_blocks(const struct matrix *m, uint16_t *y, const uint16_t 
 #pragma omp parallel for
   for (int64_t block = 0; block < blocks; block++) {
     const int64_t r = block / across * ROWS, c = block % across * ACROSS;
-    multiply_block(m, y + r * width, x + r * depth, least(ROWS, gemm->rows - r), c, least(ACROSS, width - c));
+    multiply_block(m, y + r * width, x + r * depth, rt_least(ROWS, gemm->rows - r), c, rt_least(ACROSS, width - c));
   }
 }
 
@@ -213,5 +196,5 @@ void accel_multiply_quantized(const struct accel_quantized_gemm *gemm, void *y, 
     return;
   }
 #pragma omp parallel for
-  for (int64_t c = 0; c < columns; c += ACROSS) multiply_columns(&matrix, y, x, c, least(ACROSS, columns - c));
+  for (int64_t c = 0; c < columns; c += ACROSS) multiply_columns(&matrix, y, x, c, rt_least(ACROSS, columns - c));
 }

@@ -1,14 +1,10 @@
 #include "runtime/onednn/quantized_row.h"
 
 #include "runtime/base/half.h"
-#include "runtime/base/wide.h"
+#include "runtime/onednn/lanes.h"
 #include "runtime/onednn/lines.h"
 
 #include <stddef.h>
-
-#if RT_WIDE
-#include <immintrin.h>
-#endif
 
 enum { BLOCK = ACCEL_QUANTIZED_BLOCK, BYTES = BLOCK / 2, ROWS = RT_ROWS_AT_ONCE };
 
@@ -30,17 +26,6 @@ static void dots_plain(enum accel_element type, const float *x, const struct rt_
 }
 
 #if RT_WIDE
-#define FOR_AVX2 __attribute__((target("arch=x86-64-v3")))
-#define FOR_AVX512 __attribute__((target("arch=x86-64-v4")))
-#define INLINED static inline __attribute__((always_inline))
-
-/* A loop whose sums are registers: gcc unrolls at -O2 what it is told to. */
-#ifdef __clang__
-#define EACH_ROW for (int r = 0; r < ROWS; r++)
-#else
-#define EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < ROWS; r++)
-#endif
-
 /* Calls a function for a constant type, so that its loops ask for none. */
 #define FOR_TYPES(function, type, ...)                                                                                 \
   switch (type) {                                                                                                      \
@@ -54,23 +39,10 @@ static void dots_plain(enum accel_element type, const float *x, const struct rt_
     function(ACCEL_F16, __VA_ARGS__);                                                                                  \
   }
 
-/* The sum of each of four registers of four lanes. */
-FOR_AVX2 INLINED __m128 sums_of_4(const __m128 lanes[ROWS]) {
-  __m128 a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
-  _MM_TRANSPOSE4_PS(a, b, c, d);
-  return _mm_add_ps(_mm_add_ps(a, c), _mm_add_ps(b, d));
-}
-
 /* ---- AVX2 ---- */
 
-/* Levels of 8 codes, which are the lower halves of bytes: of the lower 8 levels or of the upper ones, by bit 3. */
-FOR_AVX2 INLINED __m256 levels_of_8(__m256i codes, const __m256 levels[2]) {
-  const __m256 bit = _mm256_castsi256_ps(_mm256_slli_epi32(codes, 28));
-  return _mm256_blendv_ps(_mm256_permutevar8x32_ps(levels[0], codes), _mm256_permutevar8x32_ps(levels[1], codes), bit);
-}
-
 /* As `rounded`, of numbers. */
-FOR_AVX2 INLINED __m256 rounded_avx2(enum accel_element type, __m256 x) {
+RT_FOR_AVX2 RT_INLINED __m256 rounded_avx2(enum accel_element type, __m256 x) {
   if (type == ACCEL_F32) return x;
   if (type == ACCEL_F16) return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
   const __m256i bits = _mm256_castps_si256(x),
@@ -81,40 +53,40 @@ FOR_AVX2 INLINED __m256 rounded_avx2(enum accel_element type, __m256 x) {
 
 /* Adds the products of a block of one row; the levels are multiplied by its scale before its elements are read from
  * them. */
-FOR_AVX2 INLINED void add_block_avx2(enum accel_element type, __m256 sums[2], const float *x, const uint8_t *codes,
-                                     const __m256 levels[2], float scale) {
+RT_FOR_AVX2 RT_INLINED void add_block_avx2(enum accel_element type, __m256 sums[2], const float *x,
+                                           const uint8_t *codes, const __m256 levels[2], float scale) {
   const __m256 factor = _mm256_set1_ps(scale);
   const __m256 own[2] = {rounded_avx2(type, _mm256_mul_ps(levels[0], factor)),
                          rounded_avx2(type, _mm256_mul_ps(levels[1], factor))};
   for (int i = 0; i < BLOCK; i += 16) {
     const __m256i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(codes + i / 2)));
-    const __m256 first = levels_of_8(_mm256_srli_epi32(bytes, 4), own), second = levels_of_8(bytes, own);
+    const __m256 first = rt_levels_of_8(_mm256_srli_epi32(bytes, 4), own), second = rt_levels_of_8(bytes, own);
     sums[0] = _mm256_fmadd_ps(first, _mm256_loadu_ps(x + i), sums[0]);
     sums[1] = _mm256_fmadd_ps(second, _mm256_loadu_ps(x + i + 8), sums[1]);
   }
 }
 
-FOR_AVX2 INLINED void dots_avx2_of(enum accel_element type, const float *x, const struct rt_code_rows *rows,
-                                   const float *levels, float *sums) {
+RT_FOR_AVX2 RT_INLINED void dots_avx2_of(enum accel_element type, const float *x, const struct rt_code_rows *rows,
+                                         const float *levels, float *sums) {
   const __m256 all[2] = {_mm256_loadu_ps(levels), _mm256_loadu_ps(levels + 8)};
   __m256 parts[ROWS][2];
   __m128 lanes[ROWS];
-  EACH_ROW parts[r][0] = parts[r][1] = _mm256_setzero_ps();
-  for (int64_t b = 0; b < rows->blocks; b++) EACH_ROW
-  add_block_avx2(type, parts[r], x + b * BLOCK, rows->codes[r] + b * BYTES, all, rows->scales[r][b]);
-  EACH_ROW {
-    const __m256 both = _mm256_add_ps(parts[r][0], parts[r][1]);
-    lanes[r] = _mm_add_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
+  RT_EACH_OF_4_ROWS parts[r][0] = parts[r][1] = _mm256_setzero_ps();
+  for (int64_t b = 0; b < rows->blocks; b++) {
+    RT_EACH_OF_4_ROWS add_block_avx2(type, parts[r], x + b * BLOCK, rows->codes[r] + b * BYTES, all,
+                                     rows->scales[r][b]);
   }
-  _mm_storeu_ps(sums, sums_of_4(lanes));
+  RT_EACH_OF_4_ROWS lanes[r] = rt_quarter_lanes(_mm256_add_ps(parts[r][0], parts[r][1]));
+  _mm_storeu_ps(sums, rt_sum_lanes(lanes));
 }
 
-FOR_AVX2 static void dots_avx2(enum accel_element type, const float *x, const struct rt_code_rows *rows,
-                               const float *levels, float *sums){FOR_TYPES(dots_avx2_of, type, x, rows, levels, sums)}
+RT_FOR_AVX2 static void dots_avx2(enum accel_element type, const float *x, const struct rt_code_rows *rows,
+                                  const float *levels,
+                                  float *sums){FOR_TYPES(dots_avx2_of, type, x, rows, levels, sums)}
 
 /* ---- AVX-512 ---- */
 
-FOR_AVX512 INLINED __m512 rounded_avx512(enum accel_element type, __m512 x) {
+RT_FOR_AVX512 RT_INLINED __m512 rounded_avx512(enum accel_element type, __m512 x) {
   if (type == ACCEL_F32) return x;
   if (type == ACCEL_F16) return _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
   const __m512i bits = _mm512_castps_si512(x),
@@ -124,8 +96,8 @@ FOR_AVX512 INLINED __m512 rounded_avx512(enum accel_element type, __m512 x) {
 }
 
 /* The same by one permutation for 16 elements, which takes the lower 4 bits of an index alone. */
-FOR_AVX512 INLINED void add_block_avx512(enum accel_element type, __m512 sums[2], const float *x, const uint8_t *codes,
-                                         __m512 levels, float scale) {
+RT_FOR_AVX512 RT_INLINED void add_block_avx512(enum accel_element type, __m512 sums[2], const float *x,
+                                               const uint8_t *codes, __m512 levels, float scale) {
   const __m512 own = rounded_avx512(type, _mm512_mul_ps(levels, _mm512_set1_ps(scale)));
   for (int i = 0; i < BLOCK; i += 32) {
     const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(codes + i / 2)));
@@ -135,24 +107,22 @@ FOR_AVX512 INLINED void add_block_avx512(enum accel_element type, __m512 sums[2]
   }
 }
 
-FOR_AVX512 INLINED void dots_avx512_of(enum accel_element type, const float *x, const struct rt_code_rows *rows,
-                                       const float *levels, float *sums) {
+RT_FOR_AVX512 RT_INLINED void dots_avx512_of(enum accel_element type, const float *x, const struct rt_code_rows *rows,
+                                             const float *levels, float *sums) {
   const __m512 all = _mm512_loadu_ps(levels);
   __m512 parts[ROWS][2];
   __m128 lanes[ROWS];
-  EACH_ROW parts[r][0] = parts[r][1] = _mm512_setzero_ps();
-  for (int64_t b = 0; b < rows->blocks; b++) EACH_ROW
-  add_block_avx512(type, parts[r], x + b * BLOCK, rows->codes[r] + b * BYTES, all, rows->scales[r][b]);
-  EACH_ROW {
-    const __m512 both = _mm512_add_ps(parts[r][0], parts[r][1]);
-    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(both), _mm512_extractf32x8_ps(both, 1));
-    lanes[r] = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+  RT_EACH_OF_4_ROWS parts[r][0] = parts[r][1] = _mm512_setzero_ps();
+  for (int64_t b = 0; b < rows->blocks; b++) {
+    RT_EACH_OF_4_ROWS add_block_avx512(type, parts[r], x + b * BLOCK, rows->codes[r] + b * BYTES, all,
+                                       rows->scales[r][b]);
   }
-  _mm_storeu_ps(sums, sums_of_4(lanes));
+  RT_EACH_OF_4_ROWS lanes[r] = rt_quarter_lanes(rt_half_lanes(_mm512_add_ps(parts[r][0], parts[r][1])));
+  _mm_storeu_ps(sums, rt_sum_lanes(lanes));
 }
 
-FOR_AVX512 static void dots_avx512(enum accel_element type, const float *x, const struct rt_code_rows *rows,
-                                   const float *levels, float *sums) {
+RT_FOR_AVX512 static void dots_avx512(enum accel_element type, const float *x, const struct rt_code_rows *rows,
+                                      const float *levels, float *sums) {
   FOR_TYPES(dots_avx512_of, type, x, rows, levels, sums)
 }
 #endif
@@ -168,10 +138,6 @@ const struct rt_row_form *rt_row_form(void) {
 }
 
 /* ---- The row ---- */
-
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
 
 /* Groups of x, of floats: elements of even places, then of odd ones. */
 static void put_in_order(float *restrict to, const float *restrict x, int64_t count, int64_t group) {
@@ -210,10 +176,10 @@ void rt_multiply_quantized_row(const struct accel_quantized_gemm *gemm, const fl
   put_in_order(ordered, gemm->type == ACCEL_F32 ? x : wide, gemm->in, gemm->form->group);
 #pragma omp parallel for
   for (int64_t row = 0; row < gemm->out; row += TOGETHER) {
-    const int64_t own = least(TOGETHER, gemm->out - row);
+    const int64_t own = rt_least(TOGETHER, gemm->out - row);
     float sums[TOGETHER];
     for (int64_t r = 0; r < own; r += ROWS)
-      multiply_rows(gemm, levels, ordered, codes, scales, row + r, least(ROWS, own - r), sums + r);
+      multiply_rows(gemm, levels, ordered, codes, scales, row + r, rt_least(ROWS, own - r), sums + r);
     rt_store_lines(gemm->type, gemm->accumulate, (char *)y + row * size, own, sums, own, 1, own);
   }
 }

@@ -21,8 +21,8 @@ struct rt_code_rows {
 /* How a processor multiplies by rows of codes. x is in groups of `group` elements: first those of even places, whose
  * codes are in the upper halves of bytes. dots() writes the sums of products of x with each row, whose elements are
  * rounded to `type`. A sum has as many parts as registers have lanes, each of every so manieth element in the order of
- * x; the parts of even and of odd places are added first, then lanes that are half a register apart, and so on. So it
- * does not depend on which rows are with it. */
+ * x; the parts of even and of odd places are added first, then the upper half of the lanes to the lower one, and so on.
+ * So it does not depend on which rows are with it. */
 struct rt_row_form {
   int64_t group;
   void (*dots)(enum accel_element type, const float *x, const struct rt_code_rows *rows, const float *levels,
