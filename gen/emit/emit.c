@@ -328,12 +328,14 @@ static struct jinja_value pieces_value(struct arena *arena, const char *text) {
   return list;
 }
 
-/* Of a program that has one: {pieces, evaluation: pieces, numbers: names, rows}. */
+/* Of a program that has one: {pieces, evaluation: pieces, numbers: names, rows, random, evaluation_random}. */
 static void set_module(struct arena *arena, struct jinja_value context, const struct step_modules *modules) {
   struct jinja_value value = jinja_map(arena), numbers = jinja_list(arena);
   for (int i = 0; i < modules->n_numbers; i++) jinja_push(arena, numbers, jinja_string(arena, modules->numbers[i]));
   jinja_set(arena, value, "numbers", numbers);
   set_int(arena, value, "rows", modules->rows);
+  set_bool(arena, value, "random", modules->random);
+  set_bool(arena, value, "evaluation_random", modules->evaluation_random);
   jinja_set(arena, value, "pieces", pieces_value(arena, modules->step));
   if (modules->evaluation != NULL) jinja_set(arena, value, "evaluation", pieces_value(arena, modules->evaluation));
   jinja_set(arena, context, "module", value);

@@ -11,6 +11,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* x as [batch][channels][inner]. */
 struct extents {
@@ -163,8 +164,46 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "BatchNormalization", inputs, 5, &eps, 1));
 }
 
+/* The mean over the elements of each channel: [channels]. */
+static struct hlo lower_mean(struct stablehlo *hlo, struct hlo x) {
+  struct shape axes = {.rank = x.shape.rank - 1};
+  for (int i = 1; i < axes.rank; i++) axes.dim[i] = i + 1;
+  const double count = (double)(shape_count(x.shape) / x.shape.dim[1]);
+  return hlo_div(hlo, hlo_reduce(hlo, "add", x, axes, false), hlo_number(count));
+}
+
+/* One for each channel, as x is. */
+static struct hlo lower_column(struct stablehlo *hlo, struct hlo vector, struct hlo x) {
+  return hlo_broadcast_in(hlo, vector, x.shape, shape_of(1, INT64_C(1)));
+}
+
+/* (1 - momentum) before + momentum now */
+static struct hlo lower_moved(struct stablehlo *hlo, struct hlo before, struct hlo now, double momentum) {
+  return hlo_add(hlo, hlo_mul(hlo, before, hlo_number(1 - momentum)), hlo_mul(hlo, now, hlo_number(momentum)));
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const struct hlo x = hlo_input(hlo, 0), mean = lower_mean(hlo, x);
+  const struct hlo centred = hlo_sub(hlo, x, lower_column(hlo, mean, x));
+  const struct hlo variance = lower_mean(hlo, hlo_mul(hlo, centred, centred));
+  const struct hlo rstd = hlo_unary(hlo, "rsqrt", hlo_add(hlo, variance, hlo_number(node_real(node, "eps"))));
+  const struct hlo factor = hlo_mul(hlo, rstd, hlo_input(hlo, 1));
+  const double momentum = node_real(node, "momentum"), count = (double)(shape_count(x.shape) / x.shape.dim[1]);
+  hlo_result(
+      hlo, 0,
+      hlo_add(hlo, hlo_mul(hlo, centred, lower_column(hlo, factor, x)), lower_column(hlo, hlo_input(hlo, 2), x)));
+  hlo_result(hlo, 1, mean);
+  hlo_result(hlo, 2, rstd);
+  hlo_result(hlo, 3, lower_moved(hlo, hlo_input(hlo, 3), mean, momentum));
+  hlo_result(hlo, 4,
+             lower_moved(hlo, hlo_input(hlo, 4), hlo_mul(hlo, variance, hlo_number(count / (count - 1))), momentum));
+  hlo_result(hlo, 5, hlo_add(hlo, hlo_raw_input(hlo, 5), hlo_number(1)));
+}
+
 static const struct op_kind kind = {
     .name = "batch_norm",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "weight", "bias", "running_mean", "running_var", "num_batches_tracked"},
@@ -207,8 +246,22 @@ static void reference_backward(const struct node *node, const double *const *inp
   }
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  const struct hlo dy = hlo_input(hlo, 0), x = hlo_input(hlo, 1), rstd = hlo_input(hlo, 4);
+  const struct hlo centred = hlo_sub(hlo, x, lower_column(hlo, hlo_input(hlo, 3), x));
+  const struct hlo n = hlo_mul(hlo, centred, lower_column(hlo, rstd, x));
+  const struct hlo mean = lower_mean(hlo, dy), product = lower_mean(hlo, hlo_mul(hlo, dy, n));
+  const struct hlo count = hlo_number((double)(shape_count(x.shape) / x.shape.dim[1]));
+  const struct hlo rest =
+      hlo_sub(hlo, hlo_sub(hlo, dy, lower_column(hlo, mean, x)), hlo_mul(hlo, n, lower_column(hlo, product, x)));
+  hlo_result(hlo, 0, hlo_mul(hlo, rest, lower_column(hlo, hlo_mul(hlo, rstd, hlo_input(hlo, 2)), x)));
+  hlo_result(hlo, 1, hlo_mul(hlo, product, count));
+  hlo_result(hlo, 2, hlo_mul(hlo, mean, count));
+}
+
 static const struct op_kind kind_backward = {
     .name = "batch_norm_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .template_name = "batch_norm",
     .input_names = {"dy", "x", "weight", "mean", "rstd"},

@@ -7,6 +7,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* ---- On ranks that divide it ---- */
 
@@ -76,6 +77,16 @@ static struct value *evaluated(struct builder *builder, const struct node *node)
   return node->inputs[0];
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const double p = node_real(node, "p");
+  const struct shape shape = node->outputs[0]->shape;
+  const struct hlo words = hlo_random_words(hlo, shape_count(shape), node_int(node, "site"));
+  const struct hlo kept = hlo_compare(hlo, "GE", hlo_reshape(hlo, words, shape), hlo_number(round(p * 4294967296.0)));
+  const struct hlo y = hlo_mul(hlo, hlo_input(hlo, 0), hlo_number(1 / (1 - p)));
+  hlo_result(hlo, 0, hlo_select(hlo, kept, y, hlo_number(0)));
+}
+
 /* In inference it is x. */
 static void write_onnx(struct onnx *onnx) {
   onnx_ignore(onnx, "p");
@@ -85,6 +96,7 @@ static void write_onnx(struct onnx *onnx) {
 
 static const struct op_kind kind = {
     .name = "dropout",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -52,8 +53,44 @@ static void range(const struct node *node, int64_t none, int64_t *low, int64_t *
   *high = node_int(node, "bound") - 1;
 }
 
+/* The upper 24 bits of words, as float32. */
+static struct hlo lower_upper(struct stablehlo *hlo, struct hlo words, double added) {
+  const struct hlo upper = hlo_binary(hlo, "shift_right_logical", words, hlo_number(8));
+  return hlo_convert(hlo, added != 0 ? hlo_add(hlo, upper, hlo_number(added)) : upper, HLO_F32);
+}
+
+static struct hlo lower_words(struct stablehlo *hlo, int64_t count) {
+  return hlo_random_words(hlo, count, node_int(hlo_node(hlo), "site"));
+}
+
+static void lower_uniform(struct stablehlo *hlo) {
+  const struct hlo words = lower_words(hlo, shape_count(hlo_node(hlo)->outputs[0]->shape));
+  hlo_result(hlo, 0, hlo_mul(hlo, lower_upper(hlo, words, 0), hlo_number(0x1p-24)));
+}
+
+static void lower_int(struct stablehlo *hlo) {
+  const struct hlo words = lower_words(hlo, shape_count(hlo_node(hlo)->outputs[0]->shape));
+  const struct hlo product = hlo_mul(hlo, words, hlo_number((double)node_int(hlo_node(hlo), "bound")));
+  hlo_result(hlo, 0, hlo_binary(hlo, "shift_right_logical", product, hlo_number(32)));
+}
+
+static void lower_normal(struct stablehlo *hlo) {
+  const int64_t count = shape_count(hlo_node(hlo)->outputs[0]->shape), pairs = (count + 1) / 2;
+  const struct hlo words = hlo_reshape(hlo, lower_words(hlo, 2 * pairs), shape_of(2, pairs, INT64_C(2)));
+  const struct hlo first = lower_upper(hlo, hlo_slice(hlo, words, 1, 0, 1), 1);
+  const struct hlo second = lower_upper(hlo, hlo_slice(hlo, words, 1, 1, 1), 0);
+  const struct hlo log = hlo_unary(hlo, "log", hlo_mul(hlo, first, hlo_number(0x1p-24)));
+  const struct hlo far = hlo_unary(hlo, "sqrt", hlo_mul(hlo, log, hlo_number(-2)));
+  const struct hlo angle = hlo_mul(hlo, second, hlo_number(6.283185307179586 * 0x1p-24));
+  const struct hlo parts[] = {hlo_mul(hlo, far, hlo_unary(hlo, "cosine", angle)),
+                              hlo_mul(hlo, far, hlo_unary(hlo, "sine", angle))};
+  const struct hlo all = hlo_reshape(hlo, hlo_concat(hlo, parts, 2, 1), shape_of(1, 2 * pairs));
+  hlo_result(hlo, 0, hlo_slice(hlo, all, 0, 0, count));
+}
+
 static const struct op_kind kind_uniform = {
     .name = "random_uniform",
+    .lower.write = lower_uniform,
     .class = OP_KERNEL,
     .template_name = "random",
     .output_names = {"y"},
@@ -66,6 +103,7 @@ static const struct op_kind kind_uniform = {
 
 static const struct op_kind kind_int = {
     .name = "random_int",
+    .lower.write = lower_int,
     .class = OP_KERNEL,
     .template_name = "random",
     .output_names = {"y"},
@@ -79,6 +117,7 @@ static const struct op_kind kind_int = {
 
 static const struct op_kind kind_normal = {
     .name = "random_normal",
+    .lower.write = lower_normal,
     .class = OP_KERNEL,
     .output_names = {"y"},
     .infer = infer,

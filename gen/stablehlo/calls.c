@@ -31,10 +31,10 @@ struct hlo hlo_whole(struct maker *maker, const struct value *value) {
   return hlo_concat(&maker->hlo, rows, count, 0);
 }
 
-/* What a function gives: results, what is saved, gradients. */
+/* What a function gives: results, what is saved, gradients, what it assigns to parameters. */
 static int count_results(const struct maker *maker, const struct region *region) {
   const struct hlo_interface *interface = hlo_interface_of(maker, region);
-  return region->results.count + interface->saved.count + interface->gradients.count;
+  return region->results.count + interface->saved.count + interface->gradients.count + interface->assigned.count;
 }
 
 struct shape hlo_saved_shape(const struct hlo_saved *saved) {
@@ -57,8 +57,11 @@ static struct hlo result_type(const struct maker *maker, const struct region *re
     const struct hlo_saved *saved = &interface->saved.items[result];
     return (struct hlo){.shape = hlo_saved_shape(saved), .type = (enum hlo_type)saved->value->dtype};
   }
-  const struct parameter *parameter = interface->gradients.items[result - interface->saved.count].parameter;
-  return (struct hlo){.shape = parameter->shape, .type = HLO_F32};
+  result -= interface->saved.count;
+  if (result < interface->gradients.count)
+    return (struct hlo){.shape = interface->gradients.items[result].parameter->shape, .type = HLO_F32};
+  const struct parameter *parameter = interface->assigned.items[result - interface->gradients.count].parameter;
+  return (struct hlo){.shape = parameter->shape, .type = (enum hlo_type)parameter->dtype};
 }
 
 /* "tensor<f32>, tensor<2xf32>" */
@@ -121,6 +124,7 @@ static struct hlo *write_iteration(struct maker *maker, const struct node *node,
   const int n_saved = callee->forward != NULL ? hlo_interface_of(maker, callee->forward)->saved.count : 0;
   for (int i = 0; i < n_saved; i++)
     hlo_list_add(maker, &arguments, hlo_saved_of_call(maker, call->forward, k)[i], NULL);
+  if (interface->random) hlo_list_add(maker, &arguments, hlo_call_key(hlo, call, k), NULL);
   struct hlo *results = hlo_write_call(maker, callee, &arguments);
   for (int i = 0; i < interface->saved.count; i++)
     hlo_saved_of_call(maker, node, k)[i] = results[callee->results.count + i];
@@ -128,6 +132,10 @@ static struct hlo *write_iteration(struct maker *maker, const struct node *node,
     const int at = hlo_find_parameter(hlo->arena, &own->gradients, call, k, &interface->gradients.items[i]);
     hlo_add_gradient(maker, at, results[callee->results.count + interface->saved.count + i]);
   }
+  const struct hlo *assigned = results + count_results(maker, callee) - interface->assigned.count;
+  for (int i = 0; i < interface->assigned.count; i++)
+    hlo_assign(maker, hlo_find_parameter(hlo->arena, &own->parameters, call, k, &interface->assigned.items[i]),
+               assigned[i]);
   return results;
 }
 

@@ -24,7 +24,7 @@ static void write_main(struct maker *maker, const struct hlo_forward *forward, s
   struct hlo_list arguments = {0}, given = {0};
   hlo_begin_function(maker, entry);
   for (int i = 0; i < forward->n_weights; i++) {
-    const struct hlo_operand operand = {forward->weights[i].path, forward->weights[i].shape, DTYPE_FLOAT32};
+    const struct hlo_operand operand = {forward->weights[i].path, forward->weights[i].shape, forward->weights[i].dtype};
     weights[i] = take(maker, operand, made);
   }
   for (int i = 0; i < entry->inputs.count; i++) {
@@ -36,6 +36,9 @@ static void write_main(struct maker *maker, const struct hlo_forward *forward, s
     for (int k = 0; k < forward->n_weights; k++)
       if (strcmp(forward->weights[k].path, parameters->items[i].path) == 0)
         hlo_list_add(maker, &arguments, weights[k], NULL);
+  made->random = hlo_interface_of(maker, entry)->random;
+  if (made->random)
+    hlo_list_add(maker, &arguments, take(maker, (struct hlo_operand){"random_keys", {0}, DTYPE_INT64}, made), NULL);
   const struct hlo *results = hlo_write_call(maker, entry, &arguments);
   for (int i = 0; i < forward->n_results; i++) {
     const struct value *value = forward->results[i];

@@ -3,6 +3,17 @@
 
 /* ---- Nodes ---- */
 
+/* What the node assigns to parameters of the region. */
+static void note_assigned(struct maker *maker, const struct node *node) {
+  const struct hlo_parameters *parameters = &hlo_interface_of(maker, maker->region)->parameters;
+  for (int i = 0; i < node->n_outputs && !node->discards; i++) {
+    const struct parameter *parameter = hlo_assigned(maker->region, node, i);
+    if (parameter == NULL) continue;
+    hlo_assign(maker, hlo_parameter_index(parameters, parameter->scope, parameter->path),
+               hlo_value(&maker->hlo, node->outputs[i]));
+  }
+}
+
 static void write_node(struct maker *maker, const struct node *node) {
   const struct op_lower *rule = &node->kind->lower;
   struct stablehlo *hlo = &maker->hlo;
@@ -20,6 +31,7 @@ static void write_node(struct maker *maker, const struct node *node) {
     hlo_result(hlo, 0, hlo_binary(hlo, rule->operation, hlo_input(hlo, 0), hlo_input(hlo, 1)));
   else
     hlo_fail(hlo, "it has no rule for that (docs/operations.md)");
+  if (!hlo->failed) note_assigned(maker, node);
 }
 
 /* ---- Functions ---- */
@@ -31,30 +43,47 @@ struct hlo hlo_new_argument(struct maker *maker, const char *name, struct shape 
   return x;
 }
 
-void hlo_begin_function(struct maker *maker, const struct region *region) {
-  struct arena *arena = maker->hlo.arena;
+void hlo_take_key(struct maker *maker, const char *name) {
+  maker->hlo.function->key = hlo_new_argument(maker, name, (struct shape){0}, HLO_I64);
+}
+
+struct hlo_function *hlo_new_function(const struct maker *maker) {
+  struct hlo_function *function = arena_alloc(maker->hlo.arena, sizeof *function);
   const size_t values = (size_t)maker->graph->next_value + 1;
-  maker->hlo.function = arena_alloc(arena, sizeof *maker->hlo.function);
-  maker->hlo.function->values = arena_alloc(arena, values * sizeof *maker->hlo.function->values);
-  for (size_t i = 0; i < values; i++) maker->hlo.function->values[i].item = -1;
-  maker->histories = arena_alloc(arena, values * sizeof *maker->histories);
+  function->values = arena_alloc(maker->hlo.arena, values * sizeof *function->values);
+  for (size_t i = 0; i < values; i++) function->values[i].item = -1;
+  function->key.item = -1;
+  return function;
+}
+
+void hlo_begin_function(struct maker *maker, const struct region *region) {
+  const size_t values = (size_t)maker->graph->next_value + 1;
+  maker->hlo.function = hlo_new_function(maker);
+  maker->histories = arena_alloc(maker->hlo.arena, values * sizeof *maker->histories);
   maker->calls.count = 0;
   maker->hlo.node = NULL;
   maker->region = region;
 }
 
-/* A parameter is its value, and its copy of 16 bits is that rounded. */
-static void set_parameters(struct maker *maker, const struct region *owner, const struct hlo_parameters *list) {
+/* A parameter is its value, and its copy of 16 bits is that rounded. `index`: of all; less than 0: each. */
+static void set_parameters(struct maker *maker, int index) {
+  const struct region *owner = maker->region->forward != NULL ? maker->region->forward : maker->region;
+  const struct hlo_parameters *list = &hlo_interface_of(maker, maker->region)->parameters;
   struct stablehlo *hlo = &maker->hlo;
   for (int i = 0; i < owner->parameters.count; i++) {
     const struct parameter *parameter = &owner->parameters.items[i];
     const int at = hlo_parameter_index(list, parameter->scope, parameter->path);
-    if (at < 0) continue;
+    if (at < 0 || (index >= 0 && at != index)) continue;
     const struct hlo x = maker->parameters[at];
     hlo_set_value(hlo, parameter->value, x);
     if (parameter->bits16 != NULL)
       hlo_set_value(hlo, parameter->bits16, hlo_convert(hlo, x, (enum hlo_type)parameter->bits16->dtype));
   }
+}
+
+void hlo_assign(struct maker *maker, int index, struct hlo tensor) {
+  maker->parameters[index] = tensor;
+  set_parameters(maker, index);
 }
 
 static void take_parameters(struct maker *maker, const struct region *region) {
@@ -66,7 +95,7 @@ static void take_parameters(struct maker *maker, const struct region *region) {
     maker->parameters[i] =
         hlo_new_argument(maker, item->path, item->parameter->shape, (enum hlo_type)item->parameter->dtype);
   }
-  set_parameters(maker, region->forward != NULL ? region->forward : region, &interface->parameters);
+  set_parameters(maker, -1);
   maker->gradients = arena_alloc(arena, ((size_t)interface->gradients.count + 1) * sizeof *maker->gradients);
   for (int i = 0; i < interface->gradients.count; i++) maker->gradients[i].item = -1;
 }
@@ -104,6 +133,15 @@ static void give_saved(struct maker *maker, const struct region *region, struct 
   }
 }
 
+static void give_assigned(struct maker *maker, const struct region *region, struct hlo_list *given) {
+  const struct hlo_interface *interface = hlo_interface_of(maker, region);
+  for (int i = 0; i < interface->assigned.count; i++) {
+    const struct hlo_parameter *item = &interface->assigned.items[i];
+    hlo_list_add(maker, given, maker->parameters[hlo_parameter_index(&interface->parameters, item->scope, item->path)],
+                 NULL);
+  }
+}
+
 /* Those that the region's own nodes make; calls have added theirs. */
 static void add_gradients(struct maker *maker, const struct region *region) {
   const struct hlo_parameters *list = &hlo_interface_of(maker, region)->gradients;
@@ -125,6 +163,7 @@ void hlo_write_function(struct maker *maker, const struct region *region) {
   }
   take_parameters(maker, region);
   if (region->forward != NULL) take_saved(maker, region);
+  if (hlo_interface_of(maker, region)->random) hlo_take_key(maker, "key");
   for (int i = 0; i < region->nodes.count && !hlo->failed; i++) write_node(maker, region->nodes.items[i]);
   hlo->node = NULL;
   if (hlo->failed) return;
@@ -134,5 +173,6 @@ void hlo_write_function(struct maker *maker, const struct region *region) {
   give_saved(maker, region, &given);
   for (int i = 0; i < hlo_interface_of(maker, region)->gradients.count; i++)
     hlo_list_add(maker, &given, maker->gradients[i], NULL);
+  give_assigned(maker, region, &given);
   hlo_print_function(maker, "private", region->name, &given);
 }

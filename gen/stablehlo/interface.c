@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/ir/op.h"
 #include "gen/ir/region.h"
 
 static const char *joined(struct arena *arena, const char *scope, const char *path) {
@@ -49,7 +50,20 @@ static const struct parameter *parameter_of(const struct region *region, const s
   return &owner->parameters.items[value->index];
 }
 
+const struct parameter *hlo_assigned(const struct region *region, const struct node *node, int output) {
+  const int input = node->call == NULL ? node->kind->memory.assigns[op_described(node->kind, output)] : 0;
+  return input > 0 ? parameter_of(region, node->inputs[input - 1]) : NULL;
+}
+
 /* ---- Parameters and gradients ---- */
+
+static void collect_assigned(struct arena *arena, const struct region *region, const struct node *node,
+                             struct hlo_parameters *list) {
+  for (int i = 0; i < node->n_outputs && !node->discards; i++) {
+    const struct parameter *parameter = hlo_assigned(region, node, i);
+    if (parameter != NULL) add(arena, list, own_parameter(parameter));
+  }
+}
 
 static void collect(struct arena *arena, const struct region *region, struct hlo_interface *interfaces) {
   struct hlo_interface *own = &interfaces[region->id];
@@ -59,7 +73,11 @@ static void collect(struct arena *arena, const struct region *region, struct hlo
       const struct parameter *parameter = parameter_of(region, node->inputs[k]);
       if (parameter != NULL) add(arena, &own->parameters, own_parameter(parameter));
     }
+    collect_assigned(arena, region, node, &own->assigned);
+    own->random |= node->kind->kernel.random;
     if (node->call == NULL) continue;
+    own->random |= interfaces[node->call->callee->id].random;
+    add_callee(arena, &own->assigned, node->call, &interfaces[node->call->callee->id].assigned);
     add_callee(arena, &own->parameters, node->call, &interfaces[node->call->callee->id].parameters);
     add_callee(arena, &own->gradients, node->call, &interfaces[node->call->callee->id].gradients);
   }

@@ -31,6 +31,8 @@ struct hlo_saved_list {
 struct hlo_interface {
   struct hlo_parameters parameters; /* that it takes */
   struct hlo_parameters gradients;  /* that a backward region gives */
+  struct hlo_parameters assigned;   /* of which it gives new values, after all else */
+  bool random;                      /* it draws random numbers, and takes their key, after all else */
   struct hlo_saved_list saved;      /* that a forward region gives after its results, and its backward takes */
 };
 
@@ -44,6 +46,9 @@ int hlo_find_parameter(struct arena *arena, const struct hlo_parameters *list, c
 
 /* The position of a parameter in a list by the region's own name; -1: it is not there. */
 int hlo_parameter_index(const struct hlo_parameters *list, int scope, const char *path);
+
+/* The parameter of the region whose new value an output of a node is; NULL: it is that of none. */
+const struct parameter *hlo_assigned(const struct region *region, const struct node *node, int output);
 
 /* Whether a value is the history of a carried input of a repeated call. */
 bool hlo_is_history(const struct value *value);

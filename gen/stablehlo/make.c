@@ -36,6 +36,16 @@ static struct hlo entry_input(struct maker *maker, const struct value *input, st
   return x;
 }
 
+/* The key of random numbers: a new argument where there is none. */
+static struct hlo entry_key(struct maker *maker, struct hlo_module *made) {
+  static const struct hlo_operand operand = {"key", {0}, DTYPE_INT64};
+  if (maker->hlo.function->key.item < 0) {
+    ARENA_PUSH(maker->hlo.arena, made->arguments, operand);
+    hlo_take_key(maker, operand.name);
+  }
+  return maker->hlo.function->key;
+}
+
 struct hlo *hlo_call_entry(struct maker *maker, const struct region *region, const struct hlo *saved,
                            struct hlo_module *made) {
   const struct hlo_interface *interface = hlo_interface_of(maker, region);
@@ -49,7 +59,13 @@ struct hlo *hlo_call_entry(struct maker *maker, const struct region *region, con
   }
   const int n_saved = region->forward != NULL ? hlo_interface_of(maker, region->forward)->saved.count : 0;
   for (int i = 0; i < n_saved; i++) hlo_list_add(maker, &arguments, saved[i], NULL);
+  if (interface->random) hlo_list_add(maker, &arguments, entry_key(maker, made), NULL);
   return hlo_write_call(maker, region, &arguments);
+}
+
+const struct hlo *hlo_assigned_by_entry(const struct maker *maker, const struct hlo *results) {
+  const struct region *entry = maker->graph->entry;
+  return results + entry->results.count + hlo_interface_of(maker, entry)->saved.count;
 }
 
 /* jax.result_info is where JAX has a result's name, too. */
@@ -60,7 +76,8 @@ static void give(struct maker *maker, struct hlo_list *given, struct hlo x, stru
   ARENA_PUSH(maker->hlo.arena, made->results, operand);
 }
 
-/* The results of the entry or, where there is a backward, the loss and the gradients in the order of the parameters. */
+/* The results of the entry or, where there is a backward, the loss and the gradients in the order of the parameters;
+ * then what is assigned to parameters. */
 static void give_results(struct maker *maker, const struct region *backward, const struct hlo *forward,
                          const struct hlo *back, struct hlo_list *given, struct hlo_module *made) {
   const struct region *entry = maker->graph->entry;
@@ -75,6 +92,12 @@ static void give_results(struct maker *maker, const struct region *backward, con
     const int at = hlo_parameter_index(&hlo_interface_of(maker, backward)->gradients, item->scope, item->path);
     const struct hlo_operand operand = {item->path, item->parameter->shape, DTYPE_FLOAT32};
     if (at >= 0) give(maker, given, back[backward->results.count + at], operand, made);
+  }
+  const struct hlo *assigned = hlo_assigned_by_entry(maker, forward);
+  for (int i = 0; i < hlo_interface_of(maker, entry)->assigned.count; i++) {
+    const struct hlo_parameter *item = &hlo_interface_of(maker, entry)->assigned.items[i];
+    const struct hlo_operand operand = {item->path, item->parameter->shape, item->parameter->dtype};
+    give(maker, given, assigned[i], operand, made);
   }
 }
 

@@ -14,11 +14,14 @@ struct hlo_operand {
 
 struct hlo_module {
   const char *text;
+  bool random; /* of a step or an evaluation: it draws random numbers, and takes their key before the rule's numbers */
   struct {
     struct hlo_operand *items;
     int count, capacity;
-  } arguments, /* of main: the parameters by their full names, then the inputs of the graph's entry */
-      results; /* "loss", and the gradients by the parameters' names; of a graph without a backward, the entry's */
+  } arguments, /* of main: the parameters by their full names, then the inputs of the graph's entry; "key" of random
+                  numbers */
+      results; /* "loss", and the gradients by the parameters' names; of a graph without a backward, the entry's; then
+                  what the model assigns to its buffers, by their names */
 };
 
 /* Makes it: a function for each region that the entry reaches, forward and backward, and `main`, which runs the entry

@@ -2,6 +2,8 @@
 #ifndef ACCEL_STABLEHLO_MAKER_H
 #define ACCEL_STABLEHLO_MAKER_H
 
+#include <stddef.h>
+
 #include "gen/stablehlo/interface.h"
 #include "gen/stablehlo/make.h"
 #include "gen/stablehlo/state.h"
@@ -22,6 +24,7 @@ struct maker {
   struct stablehlo hlo;
   const struct graph *graph;
   struct hlo_interface *interfaces; /* by id of a region */
+  int n_loops;
   struct text *out;
   struct {
     struct hlo_location *items;
@@ -40,6 +43,11 @@ struct maker {
 
 static inline const struct hlo_interface *hlo_interface_of(const struct maker *maker, const struct region *region) {
   return &maker->interfaces[region->id];
+}
+
+static_assert(offsetof(struct maker, hlo) == 0, "hlo_maker");
+static inline struct maker *hlo_maker(struct stablehlo *hlo) {
+  return (struct maker *)hlo;
 }
 
 /* ---- Lists of tensors ---- */
@@ -76,8 +84,20 @@ void hlo_write_node_call(struct maker *maker, const struct node *node);
 
 /* ---- Functions (function.c) ---- */
 
+/* A function in which nothing is known, for maker->hlo.function. */
+struct hlo_function *hlo_new_function(const struct maker *maker);
+
 /* Begins a function: nothing is known in it. `region`: whose interface it has. */
 void hlo_begin_function(struct maker *maker, const struct region *region);
+
+/* A new argument: the key of the function's random numbers, an int64. */
+void hlo_take_key(struct maker *maker, const char *name);
+
+/* The key of a call's own random numbers in one of its iterations (accel_stream of accel/cpu/draws.h). */
+struct hlo hlo_call_key(struct stablehlo *hlo, const struct call *call, int iteration);
+
+/* What a parameter of the region that is being written is from now on; `index` as in the interface. */
+void hlo_assign(struct maker *maker, int index, struct hlo tensor);
 
 /* A new argument. */
 struct hlo hlo_new_argument(struct maker *maker, const char *name, struct shape shape, enum hlo_type type);
@@ -101,6 +121,9 @@ const char *hlo_end_module(struct maker *maker, const char *name, const struct t
  * have no value yet become arguments of the function that is written, noted in *made. */
 struct hlo *hlo_call_entry(struct maker *maker, const struct region *region, const struct hlo *saved,
                            struct hlo_module *made);
+
+/* Among the results of the entry's call, what it assigns to parameters. */
+const struct hlo *hlo_assigned_by_entry(const struct maker *maker, const struct hlo *results);
 
 /* ---- Text (print.c) ---- */
 

@@ -48,6 +48,34 @@ struct hlo hlo_slice(struct stablehlo *hlo, struct hlo x, int axis, int64_t star
   return of_one(hlo, "slice", x, text_string(&ranges), shape);
 }
 
+/* The starts of a part of x that is at `start` along an axis, and their types: ", %{4}, %{7}", ", tensor<i32>, ...". */
+static void starts_of(struct stablehlo *hlo, struct hlo x, int axis, struct hlo start, struct text *names,
+                      struct text *types) {
+  const struct hlo zero = hlo_tensor(hlo, hlo_number(0), (struct shape){0}, HLO_I32);
+  for (int i = 0; i < x.shape.rank; i++) {
+    text_printf(names, ", %s", hlo_name_of(hlo, i == axis ? start : zero));
+    text_puts(types, ", tensor<i32>");
+  }
+}
+
+struct hlo hlo_slice_at(struct stablehlo *hlo, struct hlo x, int axis, struct hlo start, int64_t count) {
+  struct text starts = text_in(hlo->arena), types = text_in(hlo->arena);
+  struct shape shape = x.shape;
+  shape.dim[axis] = count;
+  starts_of(hlo, x, axis, start, &starts, &types);
+  return hlo_op(hlo, shape, x.type, "stablehlo.dynamic_slice %s%s, sizes = [%s] : (%s%s) -> %s", hlo_name_of(hlo, x),
+                text_string(&starts), hlo_numbers(hlo->arena, shape), hlo_type_of(hlo, x), text_string(&types),
+                hlo_type_text(hlo->arena, shape, x.type));
+}
+
+struct hlo hlo_put_at(struct stablehlo *hlo, struct hlo x, struct hlo part, int axis, struct hlo start) {
+  struct text starts = text_in(hlo->arena), types = text_in(hlo->arena);
+  const char *type = hlo_type_of(hlo, x);
+  starts_of(hlo, x, axis, start, &starts, &types);
+  return hlo_op(hlo, x.shape, x.type, "stablehlo.dynamic_update_slice %s, %s%s : (%s, %s%s) -> %s", hlo_name_of(hlo, x),
+                hlo_name_of(hlo, part), text_string(&starts), type, hlo_type_of(hlo, part), text_string(&types), type);
+}
+
 struct hlo hlo_pad(struct stablehlo *hlo, struct hlo x, int axis, int64_t before, int64_t after, double value) {
   struct shape low = {.rank = x.shape.rank}, high = low, none = low, shape = x.shape;
   if (before == 0 && after == 0) return x;

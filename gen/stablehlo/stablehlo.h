@@ -99,6 +99,31 @@ struct hlo hlo_argmax(struct stablehlo *hlo, struct hlo x, int axis);
  * `batch` dimensions of both are the same. In float32. */
 struct hlo hlo_dot(struct stablehlo *hlo, struct hlo a, struct hlo b, int batch, int along_a, int along_b);
 
+/* ---- Windows of images ---- */
+
+/* A convolution of a and b. `dims` says which of their dimensions are which, and which of the result: of a and the
+ * result b is the batch and f the channels, of b i and o are those of a and of the result; 0 and 1 are height and
+ * width. Pairs are of these: how far the window goes in a step, how many zeros are put before and after a (less than 0:
+ * so many elements are left out), and the distance of neighbours in a and in b. */
+struct hlo_convolution {
+  const char *dims; /* "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]" */
+  struct shape shape;
+  int64_t step[2], before[2], after[2], spread_a[2], spread_b[2];
+  int64_t groups;       /* of channels: b has those of a group */
+  int64_t batch_groups; /* of the batch of a, each with its part of the result's channels */
+};
+struct hlo hlo_convolve(struct stablehlo *hlo, struct hlo a, struct hlo b, const struct hlo_convolution *how);
+
+/* Windows of x [batch][channels][height][width]; `padding` is before and after. */
+struct hlo_windows {
+  int64_t size[2], step[2], padding[2];
+};
+/* The largest of each window: `shape` is that of the result. And the reverse: each element of dy is added to the first
+ * of the largest elements of its window of x. */
+struct hlo hlo_window_max(struct stablehlo *hlo, struct hlo x, const struct hlo_windows *windows, struct shape shape);
+struct hlo hlo_window_max_backward(struct stablehlo *hlo, struct hlo dy, struct hlo x,
+                                   const struct hlo_windows *windows);
+
 /* ---- Rows ---- */
 
 /* x's rows index[…]: [index…][row], int32 and within x. */
@@ -109,5 +134,46 @@ struct hlo hlo_add_rows(struct stablehlo *hlo, int64_t rows, struct hlo index, s
 struct hlo hlo_take(struct stablehlo *hlo, struct hlo x, struct hlo index, int axis);
 /* The reverse: zeros of `shape`, to which x, which is as the index, is added there. */
 struct hlo hlo_put(struct stablehlo *hlo, struct shape shape, struct hlo index, struct hlo x, int axis);
+
+/* `count` elements along an axis from `start` on, an int32 of no dimensions, and x with a part put there; a start that
+ * leaves too few elements is moved back. */
+struct hlo hlo_slice_at(struct stablehlo *hlo, struct hlo x, int axis, struct hlo start, int64_t count);
+struct hlo hlo_put_at(struct stablehlo *hlo, struct hlo x, struct hlo part, int axis, struct hlo start);
+
+/* The positions along the last axis, int32, in which x is in order there, from the largest or from the smallest
+ * element on; of equal ones the first comes first. */
+struct hlo hlo_order(struct stablehlo *hlo, struct hlo x, bool descending);
+
+/* ---- Random numbers ---- */
+
+/* So many words of 32 bits, as int64, that the device's kernels draw at this site of the function (accel_philox of
+ * accel/functions.h, word i at counter (i / 4, site)), under the key that the function is called with. */
+struct hlo hlo_random_words(struct stablehlo *hlo, int64_t count, int64_t site);
+
+/* ---- Loops ---- */
+
+enum { HLO_MOST_IN_LOOP = 8 };
+
+/* A loop over steps, from 0 on or, `backward`, from the last one down. A step has as its operands what the one before
+ * it left, a row of each of `sliced`, whose rows are along `axis`, and `whole`. */
+struct hlo_loop {
+  const char *name; /* of a step, "lstm_step" */
+  int64_t steps;
+  bool backward;
+  int axis;
+  int n_carried, n_sliced, n_whole, n_kept;
+  struct hlo carried[HLO_MOST_IN_LOOP]; /* what the first step has; after the loop what the last one left */
+  struct hlo sliced[HLO_MOST_IN_LOOP], whole[HLO_MOST_IN_LOOP];
+  struct hlo
+      kept[HLO_MOST_IN_LOOP]; /* shape and type of rows that steps give; after the loop all of them along `axis` */
+};
+
+/* The operands of a step: rows have no dimension `axis`. The step sets carried[] to what it leaves, and kept[] to its
+ * rows. No other tensors may be used there, and no inputs or results of the node. */
+struct hlo_step_operands {
+  struct hlo carried[HLO_MOST_IN_LOOP], rows[HLO_MOST_IN_LOOP], whole[HLO_MOST_IN_LOOP], kept[HLO_MOST_IN_LOOP];
+};
+void hlo_run_loop(struct stablehlo *hlo, struct hlo_loop *loop,
+                  void (*step)(struct stablehlo *hlo, struct hlo_step_operands *at));
 
 #endif

@@ -22,6 +22,7 @@ struct hlo_function {
     int count, capacity;
   } items;
   struct hlo *values; /* by id of a graph's value; item -1: it is not there */
+  struct hlo key;     /* of its random numbers, int64; item -1: it draws none */
 };
 
 struct stablehlo {

@@ -30,6 +30,17 @@ static int gradient_of(const struct writer *writer, const struct hlo_weight *wei
   return hlo_parameter_index(&hlo_interface_of(writer->maker, writer->backward)->gradients, 0, weight->path);
 }
 
+/* Parameters that the model assigns to. */
+static const struct hlo_parameters *assigned_of(const struct writer *writer) {
+  return &hlo_interface_of(writer->maker, entry_of(writer))->assigned;
+}
+
+/* Whether the model draws random numbers. */
+static bool draws(const struct writer *writer) {
+  return hlo_interface_of(writer->maker, entry_of(writer))->random ||
+         hlo_interface_of(writer->maker, writer->backward)->random;
+}
+
 /* ---- A call of a function of the module's own ---- */
 
 static void add_type(struct text *text, const char *type) {
@@ -67,31 +78,40 @@ static struct shape stacked(const struct writer *writer, struct shape shape) {
   return all;
 }
 
-/* Row `index` of x, along its first dimension. */
-static struct hlo row_of(struct stablehlo *hlo, struct hlo x, struct hlo index, struct shape shape) {
-  struct text starts = text_in(hlo->arena), types = text_in(hlo->arena);
-  struct shape sizes = x.shape;
-  const struct hlo zero = hlo_tensor(hlo, hlo_number(0), (struct shape){0}, HLO_I32);
-  sizes.dim[0] = 1;
-  for (int i = 0; i < x.shape.rank; i++) {
-    text_printf(&starts, ", %s", hlo_name_of(hlo, i == 0 ? index : zero));
-    text_puts(&types, ", tensor<i32>");
+/* What a micro-batch gives, or several: the loss, and the gradients in the order of the weights, `n_summed` in all;
+ * then what is assigned to buffers. */
+struct given {
+  struct hlo *items;
+  int n_summed, count;
+};
+
+static struct given result_types(const struct writer *writer) {
+  const struct hlo_step *step = writer->step;
+  const struct hlo_parameters *assigned = assigned_of(writer);
+  struct given given = {
+      .items = arena_alloc(arena_of(writer), (size_t)(step->n_weights + assigned->count + 1) * sizeof *given.items)};
+  given.items[given.n_summed++] = (struct hlo){.type = HLO_F32};
+  for (int i = 0; i < step->n_weights; i++)
+    if (gradient_of(writer, &step->weights[i]) >= 0)
+      given.items[given.n_summed++] = (struct hlo){.shape = step->weights[i].shape, .type = HLO_F32};
+  given.count = given.n_summed;
+  for (int i = 0; i < assigned->count; i++) {
+    const struct parameter *parameter = assigned->items[i].parameter;
+    given.items[given.count++] = (struct hlo){.shape = parameter->shape, .type = (enum hlo_type)parameter->dtype};
   }
-  const struct hlo row = hlo_op(hlo, sizes, x.type, "stablehlo.dynamic_slice %s%s, sizes = [%s] : (%s%s) -> %s",
-                                hlo_name_of(hlo, x), text_string(&starts), hlo_numbers(hlo->arena, sizes),
-                                hlo_type_of(hlo, x), text_string(&types), hlo_type_text(hlo->arena, sizes, x.type));
-  return hlo_reshape(hlo, row, shape);
+  return given;
 }
 
-/* What a micro-batch gives: its loss, and the gradients in the order of the weights. */
-static struct hlo *result_types(const struct writer *writer, int *count) {
-  struct hlo *results = arena_alloc(arena_of(writer), ((size_t)writer->step->n_weights + 1) * sizeof *results);
-  *count = 0;
-  results[(*count)++] = (struct hlo){.type = HLO_F32};
-  for (int i = 0; i < writer->step->n_weights; i++)
-    if (gradient_of(writer, &writer->step->weights[i]) >= 0)
-      results[(*count)++] = (struct hlo){.shape = writer->step->weights[i].shape, .type = HLO_F32};
-  return results;
+/* The key of a micro-batch's random numbers: of several, which are an argument. */
+static void take_key(struct writer *writer, struct hlo index) {
+  struct maker *maker = writer->maker;
+  if (!draws(writer)) return;
+  if (index.item < 0) {
+    hlo_take_key(maker, "key");
+    return;
+  }
+  const struct hlo keys = hlo_new_argument(maker, "keys", shape_of(1, (int64_t)writer->step->micro_steps), HLO_I64);
+  maker->hlo.function->key = hlo_reshape(&maker->hlo, hlo_slice_at(&maker->hlo, keys, 0, index, 1), (struct shape){0});
 }
 
 static void write_micro_batch(struct writer *writer) {
@@ -104,15 +124,18 @@ static void write_micro_batch(struct writer *writer) {
   hlo_begin_function(maker, entry);
   if (writer->step->micro_steps > 1) index = hlo_new_argument(maker, "number", (struct shape){0}, HLO_I32);
   maker->parameters = arena_alloc(hlo->arena, ((size_t)parameters->count + 1) * sizeof *maker->parameters);
-  for (int i = 0; i < parameters->count; i++)
+  for (int i = 0; i < parameters->count; i++) {
+    const struct hlo_parameter *item = &parameters->items[i];
     maker->parameters[i] =
-        hlo_new_argument(maker, parameters->items[i].path, parameters->items[i].parameter->shape, HLO_F32);
+        hlo_new_argument(maker, item->path, item->parameter->shape, (enum hlo_type)item->parameter->dtype);
+  }
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *input = entry->inputs.items[i];
     struct hlo x = hlo_new_argument(maker, input->name, stacked(writer, input->shape), (enum hlo_type)input->dtype);
-    if (index.item >= 0) x = row_of(hlo, x, index, input->shape);
+    if (index.item >= 0) x = hlo_reshape(hlo, hlo_slice_at(hlo, x, 0, index, 1), input->shape);
     hlo_set_value(hlo, input, x);
   }
+  take_key(writer, index);
   const struct hlo *forward = hlo_call_entry(maker, entry, NULL, writer->made);
   const struct hlo *back = hlo_call_entry(maker, writer->backward, forward + entry->results.count, writer->made);
   hlo_list_add(maker, &given, hlo_reshape(hlo, hlo_convert(hlo, forward[0], HLO_F32), (struct shape){0}), NULL);
@@ -120,6 +143,8 @@ static void write_micro_batch(struct writer *writer) {
     const int at = gradient_of(writer, &writer->step->weights[i]);
     if (at >= 0) hlo_list_add(maker, &given, back[writer->backward->results.count + at], NULL);
   }
+  const struct hlo *assigned = hlo_assigned_by_entry(maker, forward);
+  for (int i = 0; i < assigned_of(writer)->count; i++) hlo_list_add(maker, &given, assigned[i], NULL);
   hlo_print_function(maker, "private", micro_batch, &given);
 }
 
@@ -130,7 +155,13 @@ static const char *sum_name(struct arena *arena, int i) {
   return arena_printf(arena, "%%$sum_%d", i);
 }
 
-/* What the loop begins and ends with for each of its sums: "%$sum_0 = %{4}", "%$next_0", their types. */
+/* The position of a parameter of the entry among what it assigns to; -1: it does not. */
+static int assigned_at(const struct writer *writer, const struct hlo_parameter *item) {
+  return hlo_parameter_index(assigned_of(writer), item->scope, item->path);
+}
+
+/* What the loop begins and ends with for each of its sums, and of what a micro-batch leaves to the next one:
+ * "%$sum_0 = %{4}", "%$next_0", their types. */
 struct loop_texts {
   struct text begins, next, types, body;
 };
@@ -145,16 +176,27 @@ static void add_sum(struct stablehlo *hlo, struct loop_texts *texts, struct hlo 
   text_printf(&texts->types, ", %s", type);
 }
 
-/* The call of a micro-batch in the loop. */
-static const char *call_text(struct writer *writer, const struct hlo_list *arguments, const struct hlo *results,
-                             int count) {
+/* What is assigned to a buffer, which is `before` before the step. */
+static void add_carried(struct stablehlo *hlo, struct loop_texts *texts, struct hlo before, int i) {
+  text_printf(&texts->begins, ", %s = %s", sum_name(hlo->arena, i), hlo_name_of(hlo, before));
+  text_printf(&texts->next, ", %%$got#%d", i);
+  text_printf(&texts->types, ", %s", hlo_type_of(hlo, before));
+}
+
+/* The call of a micro-batch in the loop. The first arguments are the parameters of the entry: what the micro-batch
+ * before has left of them, where that is assigned. */
+static const char *call_text(struct writer *writer, const struct hlo_list *arguments, const struct given *given) {
   struct stablehlo *hlo = &writer->maker->hlo;
+  const struct hlo_parameters *parameters = entry_parameters(writer);
   struct text names = text_in(hlo->arena), takes = text_in(hlo->arena), gives = text_in(hlo->arena);
+  const int count = given->count;
   for (int i = 0; i < arguments->count; i++) {
-    text_printf(&names, ", %s", hlo_name_of(hlo, arguments->items[i].tensor));
+    const int at = i < parameters->count ? assigned_at(writer, &parameters->items[i]) : -1;
+    text_printf(&names, ", %s",
+                at >= 0 ? sum_name(hlo->arena, given->n_summed + at) : hlo_name_of(hlo, arguments->items[i].tensor));
     text_printf(&takes, ", %s", hlo_type_of(hlo, arguments->items[i].tensor));
   }
-  for (int i = 0; i < count; i++) add_type(&gives, hlo_type_of(hlo, results[i]));
+  for (int i = 0; i < count; i++) add_type(&gives, hlo_type_of(hlo, given->items[i]));
   const char *form = count == 1 ? "      %%$got = func.call @%s(%%$i%s) : (tensor<i32>%s) -> %s\n"
                                 : arena_printf(hlo->arena,
                                                "      %%%%$got:%d = func.call @%%s(%%%%$i%%s) : "
@@ -164,15 +206,19 @@ static const char *call_text(struct writer *writer, const struct hlo_list *argum
 }
 
 /* The sums over all micro-batches, one after the other. */
-static void loop(struct writer *writer, const struct hlo_list *arguments, struct hlo batches, struct hlo *sums,
-                 int count) {
+static void loop(struct writer *writer, const struct hlo_list *arguments, struct hlo batches, struct given *given) {
   struct stablehlo *hlo = &writer->maker->hlo;
+  const struct hlo_parameters *parameters = entry_parameters(writer), *assigned = assigned_of(writer);
   struct loop_texts texts = {text_in(hlo->arena), text_in(hlo->arena), text_in(hlo->arena), text_in(hlo->arena)};
   const struct shape scalar = {0};
   const char *zero = hlo_name_of(hlo, hlo_tensor(hlo, hlo_number(0), scalar, HLO_I32));
   const char *one = hlo_name_of(hlo, hlo_tensor(hlo, hlo_number(1), scalar, HLO_I32));
-  text_puts(&texts.body, call_text(writer, arguments, sums, count));
-  for (int i = 0; i < count; i++) add_sum(hlo, &texts, sums[i], i, count > 1);
+  text_puts(&texts.body, call_text(writer, arguments, given));
+  for (int i = 0; i < given->n_summed; i++) add_sum(hlo, &texts, given->items[i], i, given->count > 1);
+  for (int i = 0; i < assigned->count; i++) {
+    const int at = hlo_parameter_index(parameters, assigned->items[i].scope, assigned->items[i].path);
+    add_carried(hlo, &texts, arguments->items[at].tensor, given->n_summed + i);
+  }
   const char *types = text_string(&texts.types);
   const char *text =
       arena_printf(hlo->arena,
@@ -183,13 +229,13 @@ static void loop(struct writer *writer, const struct hlo_list *arguments, struct
                    "      stablehlo.return %%$after%s : tensor<i32>%s\n    }",
                    zero, text_string(&texts.begins), types, hlo_name_of(hlo, batches), text_string(&texts.body), one,
                    text_string(&texts.next), types);
-  const int item = hlo_add_item(hlo, text, NULL, count + 1);
-  for (int i = 0; i < count; i++) sums[i].item = item, sums[i].result = i + 1;
+  const int item = hlo_add_item(hlo, text, NULL, given->count + 1);
+  for (int i = 0; i < given->count; i++) given->items[i].item = item, given->items[i].result = i + 1;
 }
 
 /* The loss and the gradients of the step: those of a micro-batch, or their sums. `weights`: of `main`. */
-static struct hlo *run_micro_batches(struct writer *writer, const struct hlo *weights, const struct hlo *inputs,
-                                     struct hlo batches, int *count) {
+static struct given run_micro_batches(struct writer *writer, const struct hlo *weights, const struct hlo *inputs,
+                                      struct hlo batches, struct hlo key) {
   const struct hlo_parameters *parameters = entry_parameters(writer);
   struct hlo_list arguments = {0};
   for (int i = 0; i < parameters->count; i++)
@@ -197,12 +243,13 @@ static struct hlo *run_micro_batches(struct writer *writer, const struct hlo *we
       if (strcmp(writer->step->weights[k].path, parameters->items[i].path) == 0)
         hlo_list_add(writer->maker, &arguments, weights[k], NULL);
   for (int i = 0; i < entry_of(writer)->inputs.count; i++) hlo_list_add(writer->maker, &arguments, inputs[i], NULL);
-  struct hlo *results = result_types(writer, count);
+  if (key.item >= 0) hlo_list_add(writer->maker, &arguments, key, NULL);
+  struct given given = result_types(writer);
   if (writer->step->micro_steps > 1)
-    loop(writer, &arguments, batches, results, *count);
+    loop(writer, &arguments, batches, &given);
   else
-    call(writer, micro_batch, &arguments, results, *count);
-  return results;
+    call(writer, micro_batch, &arguments, given.items, given.count);
+  return given;
 }
 
 /* ---- The end of a step ---- */
@@ -252,8 +299,9 @@ static void write_update(struct writer *writer, struct shape shape) {
 static void write_updates(struct writer *writer) {
   const struct hlo_step *step = writer->step;
   for (int i = 0; i < step->n_weights; i++) {
-    bool known = false;
-    for (int k = 0; k < i; k++) known |= shape_equal(step->weights[k].shape, step->weights[i].shape);
+    bool known = !step->weights[i].steps;
+    for (int k = 0; k < i; k++)
+      known |= step->weights[k].steps && shape_equal(step->weights[k].shape, step->weights[i].shape);
     if (!known) write_update(writer, step->weights[i].shape);
   }
 }
@@ -270,6 +318,15 @@ static struct hlo *split_numbers(struct writer *writer, struct hlo numbers) {
   return split;
 }
 
+/* A parameter that the optimizer does not step becomes what was assigned to it, and so does its copy among averages. */
+static void assign(struct writer *writer, int weight, const struct hlo *assigned, struct hlo *arrays) {
+  const struct hlo_step *step = writer->step;
+  const int at = hlo_parameter_index(assigned_of(writer), 0, step->weights[weight].path);
+  if (at < 0) return;
+  arrays[weight] = assigned[at];
+  if (step->average > 0) arrays[step->average * step->n_weights + weight] = assigned[at];
+}
+
 /* The arrays become their new values: array a of weight w is arrays[a * n_weights + w]. */
 static void update_all(struct writer *writer, const struct hlo *gradients, struct hlo factor, const struct hlo *numbers,
                        struct hlo *arrays) {
@@ -280,6 +337,7 @@ static void update_all(struct writer *writer, const struct hlo *gradients, struc
   for (int w = 0; w < step->n_weights; w++) {
     const struct hlo_weight *weight = &step->weights[w];
     struct hlo_list arguments = {0};
+    if (!weight->steps) continue;
     for (int a = 0; a < n; a++) {
       own[a] = arrays[a * step->n_weights + w];
       hlo_list_add(writer->maker, &arguments, own[a], NULL);
@@ -304,8 +362,8 @@ static struct hlo take(struct writer *writer, const char *name, struct shape sha
 }
 
 /* One that result `result` takes the memory of. */
-static struct hlo take_donated(struct writer *writer, const char *name, struct shape shape, int result) {
-  const struct hlo x = take(writer, name, shape, HLO_F32);
+static struct hlo take_donated(struct writer *writer, const char *name, const struct hlo_weight *weight, int result) {
+  const struct hlo x = take(writer, name, weight->shape, (enum hlo_type)weight->dtype);
   struct hlo_item *item = &writer->maker->hlo.function->items.items[x.item];
   item->type = arena_printf(arena_of(writer), "%s {tf.aliasing_output = %d : i32}", item->type, result);
   return x;
@@ -324,6 +382,12 @@ static const char *array_name(const struct writer *writer, int array, int weight
   return array == 0 ? path : arena_printf(arena_of(writer), "%s.%s", writer->step->rule.arrays[array], path);
 }
 
+/* Whether array i of all, a of weight w being a n_weights + w, is one that the weight has. */
+static bool has_array(const struct hlo_step *step, int i) {
+  const int array = i / step->n_weights;
+  return array == 0 || array == step->average || step->weights[i % step->n_weights].steps;
+}
+
 static void write_main(struct writer *writer) {
   const struct hlo_step *step = writer->step;
   struct maker *maker = writer->maker;
@@ -333,32 +397,36 @@ static void write_main(struct writer *writer) {
   struct hlo *arrays = arena_alloc(hlo->arena, ((size_t)n_arrays + 1) * sizeof *arrays);
   struct hlo *inputs = arena_alloc(hlo->arena, ((size_t)entry->inputs.count + 1) * sizeof *inputs);
   struct hlo_list given = {0};
-  int count;
+  int n_results = 2; /* the loss and the norm */
   hlo_begin_function(maker, entry);
-  for (int i = 0; i < n_arrays; i++) {
-    const int weight = i % step->n_weights;
-    arrays[i] =
-        take_donated(writer, array_name(writer, i / step->n_weights, weight), step->weights[weight].shape, 2 + i);
-  }
+  for (int i = 0; i < n_arrays; i++)
+    if (has_array(step, i))
+      arrays[i] = take_donated(writer, array_name(writer, i / step->n_weights, i % step->n_weights),
+                               &step->weights[i % step->n_weights], n_results++);
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *input = entry->inputs.items[i];
     inputs[i] = take(writer, input->name, stacked(writer, input->shape), (enum hlo_type)input->dtype);
   }
   struct hlo batches = {.item = -1};
   if (step->micro_steps > 1) batches = take(writer, "micro_batches", (struct shape){0}, HLO_I32);
+  struct hlo key = {.item = -1};
+  if (draws(writer)) key = take(writer, "random_keys", stacked(writer, (struct shape){0}), HLO_I64);
   const struct shape shape = shape_of(2, (int64_t)step->rows, (int64_t)step->rule.n_numbers);
   const struct hlo numbers = take(writer, "numbers", shape, HLO_F32);
-  struct hlo *sums = run_micro_batches(writer, arrays, inputs, batches, &count);
-  const struct hlo norm = norm_of(hlo, sums + 1, count - 1);
+  const struct given got = run_micro_batches(writer, arrays, inputs, batches, key);
+  const struct hlo *sums = got.items, norm = norm_of(hlo, sums + 1, got.n_summed - 1);
   const struct hlo factor =
       step->rule.scales ? step->rule.factor(step->rule.context, hlo, norm) : (struct hlo){.item = -1};
   const struct hlo loss = step->micro_steps > 1 ? hlo_div(hlo, sums[0], hlo_convert(hlo, batches, HLO_F32)) : sums[0];
   if (hlo->failed) return;
   update_all(writer, sums + 1, factor, split_numbers(writer, numbers), arrays);
+  for (int i = 0; i < step->n_weights; i++)
+    if (!step->weights[i].steps) assign(writer, i, sums + got.n_summed, arrays);
   give(writer, &given, loss, "loss");
   give(writer, &given, hlo_convert(hlo, norm, HLO_F32), "grad_norm");
   for (int i = 0; i < n_arrays; i++)
-    give(writer, &given, arrays[i], array_name(writer, i / step->n_weights, i % step->n_weights));
+    if (has_array(step, i))
+      give(writer, &given, arrays[i], array_name(writer, i / step->n_weights, i % step->n_weights));
   hlo_print_function(maker, "public", "main", &given);
 }
 
@@ -375,5 +443,6 @@ bool hlo_make_step(struct arena *arena, const struct graph *graph, const char *n
   if (!maker.hlo.failed) write_main(&writer);
   if (maker.hlo.failed) return false;
   made->text = hlo_end_module(&maker, name, &entry, functions);
+  made->random = draws(&writer);
   return true;
 }

@@ -22,10 +22,14 @@ struct hlo_rule {
   struct hlo (*factor)(void *context, struct stablehlo *hlo, struct hlo norm);
 };
 
-/* A parameter that the step has, by its name in checkpoints; `row`: whose numbers its update takes. */
+/* A parameter that the step has, by its name in checkpoints; `row`: whose numbers its update takes. One that the
+ * optimizer does not step, such as a buffer, is changed by what the model assigns to it alone, and of the rule's arrays
+ * has the weights and the average. */
 struct hlo_weight {
   const char *path;
   struct shape shape;
+  enum dtype dtype;
+  bool steps;
   int row;
 };
 
@@ -34,13 +38,15 @@ struct hlo_step {
   int n_weights;
   int rows;        /* of numbers */
   int micro_steps; /* micro-batches of a step */
+  int average;     /* which of the rule's arrays is an average of the weights, or a copy of what is assigned; 0: none */
   struct hlo_rule rule;
 };
 
 /* Makes the module of a graph that was differentiated. `main` takes, in this order,
- *   the arrays of the rule, each of all weights in their order, donated;
+ *   the arrays of the rule, each of all weights that have it in their order, donated;
  *   the inputs of the entry, of several micro-batches with their number as the first dimension;
  *   where a step has several micro-batches, an int32: how many this one has, at most micro_steps;
+ *   where the model draws random numbers, their key, an int64, or [micro_steps] of them;
  *   the rule's numbers, [rows][numbers].
  * It gives the loss, a float32 that is the mean over the micro-batches; the norm of the gradient, a float32; and the
  * new arrays in the order in which it took them. False with an error at the model's line: an operation without a rule.

@@ -70,6 +70,22 @@ struct hlo hlo_argmax(struct stablehlo *hlo, struct hlo x, int axis) {
   return hlo_reduce(hlo, "minimum", hlo_select(hlo, is_largest, numbers, hlo_number(INT32_MAX)), axes, false);
 }
 
+struct hlo hlo_order(struct stablehlo *hlo, struct hlo x, bool descending) {
+  const int axis = x.shape.rank - 1;
+  const struct hlo numbers = hlo_iota(hlo, x.shape, axis, HLO_I32);
+  const char *one = hlo_type_text(hlo->arena, (struct shape){0}, x.type), *all = hlo_type_of(hlo, x);
+  const char *index = hlo_type_of(hlo, numbers);
+  const char *text =
+      arena_printf(hlo->arena,
+                   "\"stablehlo.sort\"(%s, %s) <{dimension = %d : i64, is_stable = true}> ({\n"
+                   "    ^bb0(%%$a: %s, %%$b: %s, %%$i: tensor<i32>, %%$j: tensor<i32>):\n"
+                   "      %%$before = stablehlo.compare %s, %%$a, %%$b, %s : (%s, %s) -> tensor<i1>\n"
+                   "      stablehlo.return %%$before : tensor<i1>\n    }) : (%s, %s) -> (%s, %s)",
+                   hlo_name_of(hlo, x), hlo_name_of(hlo, numbers), axis, one, one, descending ? "GT" : "LT",
+                   hlo_is_whole(x.type) ? "SIGNED" : "FLOAT", one, one, all, index, all, index);
+  return (struct hlo){.item = hlo_add_item(hlo, text, NULL, 2), .result = 1, .shape = x.shape, .type = HLO_I32};
+}
+
 struct hlo hlo_dot(struct stablehlo *hlo, struct hlo a, struct hlo b, int batch, int along_a, int along_b) {
   struct shape shape = {.rank = batch};
   const char *both = dims_from(hlo->arena, 0, batch);

@@ -24,18 +24,26 @@ struct begun {
   struct xla_buffer *measures[MEASURES];
 };
 
+/* An array of a state: a tensor of the program, or what the state has of it. */
+struct array {
+  int state;
+  size_t offset; /* bytes from the start of the arena */
+  const struct accel_tensor *tensor;
+};
+
 static struct trainer {
   const struct accel_program *program; /* with all layers' tensors */
   const struct accel_xla_module *module;
   struct xla *xla;
   struct xla_program *compiled;
   struct xla_buffer **arguments, **results; /* the arrays of the states first, in both after the measures */
+  struct array *arrays;
   int n_arrays;
   struct evaluation {
     const struct accel_xla_module *module;
     struct xla_program *compiled;
     struct xla_buffer **arguments, **results;
-    int state; /* whose arrays it takes */
+    int first; /* of the arrays that it takes, one for each tensor */
   } evaluation;
   struct begun begun[UNDER_WAY];
   int n_begun;
@@ -110,11 +118,37 @@ static struct xla_buffer **new_buffers(int count) {
   return buffers;
 }
 
-/* How many states mirror the weights: the first ones. */
-static int mirrors(const struct accel_program *program) {
+/* The slice of a state that a tensor has, by its number; NULL: none. */
+static const struct accel_slice *slice_of(const struct accel_state *state, int tensor) {
+  for (int i = 0; i < state->n_slices; i++)
+    if (state->slices[i].parameter == tensor) return &state->slices[i];
+  return NULL;
+}
+
+/* Adds the arrays of a state, in the order of the tensors. */
+static void list_arrays(int state) {
+  const struct accel_program *program = trainer.program;
+  const struct accel_state *of = &program->states[state];
+  for (int i = 0; i < program->n_tensors; i++) {
+    const struct accel_slice *slice = of->slices != NULL ? slice_of(of, i) : NULL;
+    if (of->slices != NULL && slice == NULL) continue;
+    const size_t offset = slice != NULL ? (size_t)slice->first * rt_dtype_size(of->dtype) : program->tensors[i].offset;
+    trainer.arrays[trainer.n_arrays++] =
+        (struct array){.state = state, .offset = of->offset + offset, .tensor = &program->tensors[i]};
+  }
+}
+
+/* The states of tensors are the first ones; what comes after them belongs to none. */
+static void list_all_arrays(void) {
+  struct problem problem;
+  const struct accel_program *program = trainer.program;
   int count = 0;
-  while (count < program->n_states && program->states[count].slices == NULL) count++;
-  return count;
+  while (count < program->n_states &&
+         (program->states[count].slices == NULL || program->states[count].slices[0].parameter >= 0))
+    count++;
+  trainer.arrays = calloc((size_t)count * (size_t)program->n_tensors + 1, sizeof *trainer.arrays);
+  require(trainer.arrays != NULL || rt_problem(&problem, "out of memory"), &problem);
+  for (int i = 0; i < count; i++) list_arrays(i);
 }
 
 void accel_xla_open(struct accel_run *run, const struct accel_xla_module *module) {
@@ -124,7 +158,7 @@ void accel_xla_open(struct accel_run *run, const struct accel_xla_module *module
   trainer.program = run->program;
   require(rt_xla_find(NULL, path, sizeof path, &problem) && rt_xla_open(path, &trainer.xla, &problem), &problem);
   compile(module, &trainer.compiled);
-  trainer.n_arrays = mirrors(trainer.program) * trainer.program->n_tensors;
+  list_all_arrays();
   expect_results(trainer.compiled, MEASURES + trainer.n_arrays);
   trainer.arguments = new_buffers(trainer.n_arrays + module->n_inputs);
   trainer.results = new_buffers(MEASURES + trainer.n_arrays);
@@ -133,24 +167,13 @@ void accel_xla_open(struct accel_run *run, const struct accel_xla_module *module
 
 /* ---- States ---- */
 
-/* Where the host has an array: of a state, of a tensor. */
-static char *array_at(struct accel_run *run, int array) {
-  const struct accel_program *program = trainer.program;
-  const struct accel_state *state = &program->states[array / program->n_tensors];
-  return (char *)accel_arena(run) + state->offset + program->tensors[array % program->n_tensors].offset;
-}
-
-static const struct accel_tensor *tensor_of(int array) {
-  return &trainer.program->tensors[array % trainer.program->n_tensors];
-}
-
 void accel_xla_send_states(struct accel_run *run) {
   struct problem problem;
   for (int i = 0; i < trainer.n_arrays; i++) {
-    const struct accel_tensor *tensor = tensor_of(i);
+    const struct accel_tensor *tensor = trainer.arrays[i].tensor;
+    const char *from = (const char *)accel_arena(run) + trainer.arrays[i].offset;
     rt_xla_drop(trainer.xla, trainer.arguments[i]);
-    require(rt_xla_put(trainer.xla, ACCEL_FLOAT32, tensor->shape, tensor->rank, array_at(run, i), &trainer.arguments[i],
-                       &problem),
+    require(rt_xla_put(trainer.xla, tensor->dtype, tensor->shape, tensor->rank, from, &trainer.arguments[i], &problem),
             &problem);
   }
 }
@@ -158,10 +181,11 @@ void accel_xla_send_states(struct accel_run *run) {
 void accel_xla_fetch_states(struct accel_run *run) {
   struct problem problem;
   for (int i = 0; i < trainer.n_arrays; i++) {
-    const struct accel_tensor *tensor = tensor_of(i);
-    size_t bytes = rt_dtype_size(ACCEL_FLOAT32);
+    const struct accel_tensor *tensor = trainer.arrays[i].tensor;
+    char *to = (char *)accel_arena(run) + trainer.arrays[i].offset;
+    size_t bytes = rt_dtype_size(tensor->dtype);
     for (int k = 0; k < tensor->rank; k++) bytes *= (size_t)tensor->shape[k];
-    require(rt_xla_get(trainer.xla, trainer.arguments[i], array_at(run, i), bytes, &problem), &problem);
+    require(rt_xla_get(trainer.xla, trainer.arguments[i], to, bytes, &problem), &problem);
   }
 }
 
@@ -224,7 +248,7 @@ void accel_xla_open_evaluation(struct accel_run *run, const struct accel_xla_mod
   struct evaluation *evaluation = &trainer.evaluation;
   const struct accel_program *program = run->program;
   evaluation->module = module;
-  while (strcmp(program->states[evaluation->state].file, file) != 0) evaluation->state++;
+  while (strcmp(program->states[trainer.arrays[evaluation->first].state].file, file) != 0) evaluation->first++;
   compile(module, &evaluation->compiled);
   expect_results(evaluation->compiled, module->n_outputs);
   evaluation->arguments = new_buffers(program->n_tensors + module->n_inputs);
@@ -236,7 +260,7 @@ void accel_xla_evaluate(struct accel_run *run) {
   const struct accel_xla_module *module = evaluation->module;
   const int n_tensors = trainer.program->n_tensors;
   struct problem problem;
-  memcpy(evaluation->arguments, trainer.arguments + evaluation->state * n_tensors,
+  memcpy(evaluation->arguments, trainer.arguments + evaluation->first,
          (size_t)n_tensors * sizeof *evaluation->arguments);
   put_inputs(run, module, evaluation->arguments + n_tensors);
   require(rt_xla_run(evaluation->compiled, evaluation->arguments, n_tensors + module->n_inputs, evaluation->results,
@@ -258,6 +282,7 @@ void accel_xla_close(void) {
   if (trainer.evaluation.compiled != NULL) rt_xla_discard(trainer.evaluation.compiled);
   rt_xla_discard(trainer.compiled);
   rt_xla_close(trainer.xla);
+  free(trainer.arrays);
   free(trainer.arguments);
   free(trainer.results);
   free(trainer.evaluation.arguments);

@@ -22,8 +22,14 @@ static int row_of(const struct program *program, const struct weight *weight) {
   return 0;
 }
 
-static const char *make_evaluation(const struct program *program, const struct hlo_weight *weights,
-                                   struct diagnostics *diags) {
+static bool has_gradient(const struct program *program, const struct weight *weight) {
+  for (int i = 0; i < program->gradients->count; i++)
+    if (strcmp(program->gradients->items[i].path, weight->path) == 0) return true;
+  return false;
+}
+
+static bool make_evaluation(const struct program *program, const struct hlo_weight *weights, struct step_modules *made,
+                            struct diagnostics *diags) {
   enum { MOST = 3 };
   const struct region *second = program->entry.second_region;
   const struct region *entry = second != NULL ? second : program->graph->entry;
@@ -34,7 +40,10 @@ static const char *make_evaluation(const struct program *program, const struct h
   const struct hlo_forward forward = {entry, weights, program->weights->count, results, count};
   const char *name = arena_printf(program->arena, "%s_evaluation", module_name(program));
   struct hlo_module module;
-  return hlo_make_forward(program->arena, program->graph, name, &forward, &module, diags) ? module.text : NULL;
+  if (!hlo_make_forward(program->arena, program->graph, name, &forward, &module, diags)) return false;
+  made->evaluation = module.text;
+  made->evaluation_random = module.random;
+  return true;
 }
 
 bool step_modules_make(const struct program *program, const char *rule, struct step_modules *made,
@@ -45,17 +54,22 @@ bool step_modules_make(const struct program *program, const char *rule, struct s
   struct hlo_weight *weights = arena_alloc(arena, ((size_t)program->weights->count + 1) * sizeof *weights);
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
-    weights[i] = (struct hlo_weight){weight->path, weight->parameter->shape, row_of(program, weight)};
+    weights[i] = (struct hlo_weight){weight->path, weight->parameter->shape, weight->parameter->dtype,
+                                     has_gradient(program, weight), row_of(program, weight)};
   }
   const int ranges = program->optimizer.flat_ranges.count;
   const struct hlo_step step = {.weights = weights,
                                 .n_weights = program->weights->count,
                                 .rows = ranges > 0 ? ranges : 1,
                                 .micro_steps = program->job->accumulation.num_steps,
+                                .average = program->job->training.ema.decay > 0 ? read->n_arrays - 1 : 0,
                                 .rule = *read};
   struct hlo_module module;
   if (!hlo_make_step(arena, program->graph, module_name(program), &step, &module, diags)) return false;
-  *made = (struct step_modules){module.text, NULL, read->numbers, read->n_numbers, step.rows};
-  if (job_evaluates(program->job)) made->evaluation = make_evaluation(program, weights, diags);
-  return diags->errors == 0;
+  *made = (struct step_modules){.step = module.text,
+                                .numbers = read->numbers,
+                                .n_numbers = read->n_numbers,
+                                .rows = step.rows,
+                                .random = module.random};
+  return !job_evaluates(program->job) || make_evaluation(program, weights, made, diags);
 }

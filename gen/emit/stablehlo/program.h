@@ -6,10 +6,11 @@
 #include "gen/program/program.h"
 
 struct step_modules {
-  const char *step;           /* a step of training (gen/stablehlo/step.h) */
-  const char *evaluation;     /* a batch of an evaluation; NULL: the program does not evaluate */
-  const char *const *numbers; /* that the host computes for each step, by their names in the rule */
-  int n_numbers, rows;        /* a row of them for each flat range that the optimizer treats alike */
+  const char *step;               /* a step of training (gen/stablehlo/step.h) */
+  const char *evaluation;         /* a batch of an evaluation; NULL: the program does not evaluate */
+  const char *const *numbers;     /* that the host computes for each step, by their names in the rule */
+  int n_numbers, rows;            /* a row of them for each flat range that the optimizer treats alike */
+  bool random, evaluation_random; /* the modules take keys of random numbers */
 };
 
 /* Makes the modules of a program whose graph was differentiated. `rule`: the C of its optimizer's update (rule.h). The
