@@ -424,14 +424,29 @@ static struct hlo lower_masked(struct stablehlo *hlo, struct hlo scores, int sta
   return hlo_select(hlo, seen, scores, hlo_number(-INFINITY));
 }
 
-static void lower(struct stablehlo *hlo) {
+/* Scores with the bias, which kernels let sink no lower than float32 goes on, and without keys that are not seen. */
+static struct hlo lower_biased(struct stablehlo *hlo, struct hlo scores) {
+  const struct hlo sum = hlo_add(hlo, scores, hlo_input(hlo, hlo_node(hlo)->n_inputs - 1));
+  return lower_masked(hlo, hlo_binary(hlo, "maximum", sum, hlo_number(-3e38)), 0);
+}
+
+void op_lower_attention(struct stablehlo *hlo, bool biased) {
   const struct hlo q = hlo_raw_input(hlo, 0), k = hlo_raw_input(hlo, 1), v = hlo_input(hlo, 2);
   const int64_t shared = k.shape.dim[1];
-  const struct hlo scores = lower_masked(hlo, lower_scores(hlo, q, k), hlo_node(hlo)->n_inputs > 3 ? 3 : 0);
-  const struct hlo lse = hlo_log_sum_exp(hlo, scores);
-  const struct hlo weights = hlo_unary(hlo, "exponential", hlo_sub(hlo, scores, lse));
+  const struct hlo products = lower_scores(hlo, q, k);
+  const struct hlo scores =
+      biased ? lower_biased(hlo, products) : lower_masked(hlo, products, hlo_node(hlo)->n_inputs > 3 ? 3 : 0);
+  const struct hlo highest = hlo_reduce_rows(hlo, "maximum", scores), above = hlo_sub(hlo, scores, highest);
+  const struct hlo sum = hlo_unary(hlo, "log", hlo_reduce_rows(hlo, "add", hlo_unary(hlo, "exponential", above)));
+  const struct hlo weights = hlo_unary(hlo, "exponential", hlo_sub(hlo, above, sum));
   hlo_result(hlo, 0, hlo_dot(hlo, lower_grouped(hlo, weights, shared), v, 2, 3, 2));
-  hlo_result(hlo, 1, lse);
+  const struct shape rows = shape_of(3, (int64_t)1, q.shape.dim[0] * q.shape.dim[1], q.shape.dim[2]);
+  const struct hlo parts[] = {hlo_reshape(hlo, highest, rows), hlo_reshape(hlo, sum, rows)};
+  hlo_result(hlo, 1, biased ? hlo_concat(hlo, parts, 2, 0) : hlo_add(hlo, highest, sum));
+}
+
+static void lower(struct stablehlo *hlo) {
+  op_lower_attention(hlo, false);
 }
 
 static const struct op_kind kind = {
@@ -546,16 +561,32 @@ static int variants_backward(const struct node *node, const int64_t *const *stri
   return op_attention_backward_variants(node->inputs[2]->shape.dim[2], variants);
 }
 
-static void lower_backward(struct stablehlo *hlo) {
+/* ln of the sum of e^score of each query is taken from scores in one part or in two. */
+static struct hlo lower_above(struct stablehlo *hlo, struct hlo scores, struct hlo lse, bool biased) {
+  struct shape column = scores.shape;
+  column.dim[3] = 1;
+  if (!biased) return hlo_sub(hlo, scores, hlo_reshape(hlo, lse, column));
+  for (int part = 0; part < 2; part++)
+    scores = hlo_sub(hlo, scores, hlo_reshape(hlo, hlo_slice(hlo, lse, 0, part, 1), column));
+  return scores;
+}
+
+/* The bias's gradient, where it is learnt: over all samples, where they have one bias. */
+static void lower_bias_gradient(struct stablehlo *hlo, struct hlo slope) {
+  const struct node *node = hlo_node(hlo);
+  const bool one = node->inputs[node->n_inputs - 1]->shape.dim[0] == 1;
+  if (!node_int(node, "learnt")) return;
+  hlo_result(hlo, 3, one ? hlo_reduce(hlo, "add", slope, shape_of(1, (int64_t)0), true) : slope);
+}
+
+void op_lower_attention_backward(struct stablehlo *hlo, bool biased) {
   const struct hlo dy = hlo_input(hlo, 0), q = hlo_raw_input(hlo, 1), k = hlo_raw_input(hlo, 2), v = hlo_input(hlo, 3);
   const struct hlo y = hlo_input(hlo, 4), scores = lower_scores(hlo, q, k);
   const double cap = op_attention_cap(hlo_node(hlo));
   const int64_t shared = k.shape.dim[1];
-  struct shape column = y.shape;
-  column.dim[3] = 1;
-  const struct hlo lse = hlo_reshape(hlo, hlo_input(hlo, 5), column);
-  const struct hlo masked = lower_masked(hlo, scores, hlo_node(hlo)->n_inputs > 6 ? 6 : 0);
-  const struct hlo p = hlo_unary(hlo, "exponential", hlo_sub(hlo, masked, lse));
+  const struct hlo masked =
+      biased ? lower_biased(hlo, scores) : lower_masked(hlo, scores, hlo_node(hlo)->n_inputs > 6 ? 6 : 0);
+  const struct hlo p = hlo_unary(hlo, "exponential", lower_above(hlo, masked, hlo_input(hlo, 5), biased));
   const struct hlo rows = lower_grouped(hlo, dy, shared);
   const struct hlo dp = hlo_reshape(hlo, hlo_dot(hlo, rows, v, 2, 3, 3), p.shape);
   const struct hlo delta = hlo_reduce_rows(hlo, "add", hlo_mul(hlo, dy, y));
@@ -568,6 +599,11 @@ static void lower_backward(struct stablehlo *hlo) {
   hlo_result(hlo, 0, hlo_dot(hlo, ds, hlo_input(hlo, 2), 2, 3, 2));
   hlo_result(hlo, 1, hlo_dot(hlo, ds, lower_grouped(hlo, hlo_input(hlo, 1), shared), 2, 2, 2));
   hlo_result(hlo, 2, hlo_dot(hlo, lower_grouped(hlo, p, shared), rows, 2, 2, 2));
+  if (biased) lower_bias_gradient(hlo, slope);
+}
+
+static void lower_backward(struct stablehlo *hlo) {
+  op_lower_attention_backward(hlo, false);
 }
 
 static const struct op_kind kind_backward = {

@@ -253,8 +253,17 @@ static void write_onnx(struct onnx *onnx) {
   op_attention_onnx(onnx, 3, 0);
 }
 
+static void lower(struct stablehlo *hlo) {
+  op_lower_attention(hlo, true);
+}
+
+static void lower_backward(struct stablehlo *hlo) {
+  op_lower_attention_backward(hlo, true);
+}
+
 static const struct op_kind kind = {
     .name = "biased_attention",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .template_name = "attention",
@@ -278,6 +287,7 @@ static const struct op_kind kind = {
 
 static const struct op_kind kind_backward = {
     .name = "biased_attention_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .template_name = "attention",
     .input_names = {"dy", "q", "k", "v", "y", "lse", "bias"},

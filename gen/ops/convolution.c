@@ -11,6 +11,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* Shapes of x, the weight and y, whatever of them a kind makes. */
 struct geometry {
@@ -255,8 +256,32 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "Conv", inputs, 2, attributes, 4));
 }
 
+/* Of two operands with these dimensions, to a result of this shape, with stride 1 and no padding. */
+static struct hlo_convolution lowered(const char *dims, struct shape shape) {
+  return (struct hlo_convolution){.dims = dims,
+                                  .shape = shape,
+                                  .step = {1, 1},
+                                  .spread_a = {1, 1},
+                                  .spread_b = {1, 1},
+                                  .groups = 1,
+                                  .batch_groups = 1};
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct geometry g = geometry(hlo_node(hlo));
+  struct hlo_convolution how = lowered("[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", g.y);
+  how.groups = g.groups;
+  for (int i = 0; i < 2; i++) {
+    how.step[i] = g.stride[i];
+    how.before[i] = how.after[i] = g.padding[i];
+    how.spread_b[i] = g.dilation[i];
+  }
+  hlo_result(hlo, 0, hlo_convolve(hlo, hlo_input(hlo, 0), hlo_input(hlo, 1), &how));
+}
+
 static const struct op_kind kind = {
     .name = "convolution",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "weight"},
@@ -320,8 +345,32 @@ static double flops_data(const struct node *node) {
   return matmul_flops(&g);
 }
 
+/* The weight as that of a convolution of y: with the channels of a group exchanged, and turned round. */
+static struct hlo lower_turned(struct stablehlo *hlo, struct hlo weight, const struct geometry *g) {
+  const int64_t *w = g->weight.dim;
+  const struct shape parts = shape_of(5, g->groups, w[0] / g->groups, w[1], w[2], w[3]);
+  struct hlo x = hlo_exchange(hlo, hlo_reshape(hlo, weight, parts), 1, 2);
+  x = hlo_reshape(hlo, x, shape_of(4, g->x.dim[1], w[0] / g->groups, w[2], w[3]));
+  return hlo_reverse(hlo, hlo_reverse(hlo, x, 2), 3);
+}
+
+static void lower_data(struct stablehlo *hlo) {
+  const struct geometry g = geometry_data(hlo_node(hlo));
+  struct hlo_convolution how = lowered("[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", g.x);
+  how.groups = g.groups;
+  for (int i = 0; i < 2; i++) {
+    const int64_t reach = (g.weight.dim[2 + i] - 1) * g.dilation[i];
+    how.spread_a[i] = g.stride[i];
+    how.spread_b[i] = g.dilation[i];
+    how.before[i] = reach - g.padding[i];
+    how.after[i] = g.x.dim[2 + i] - 1 - (g.y.dim[2 + i] - 1) * g.stride[i] + g.padding[i];
+  }
+  hlo_result(hlo, 0, hlo_convolve(hlo, hlo_input(hlo, 0), lower_turned(hlo, hlo_input(hlo, 1), &g), &how));
+}
+
 static const struct op_kind kind_data = {
     .name = "convolution_data",
+    .lower.write = lower_data,
     .class = OP_KERNEL,
     .template_name = "convolution",
     .input_names = {"dy", "weight"},
@@ -375,8 +424,24 @@ static double flops_weights(const struct node *node) {
   return matmul_flops(&g);
 }
 
+/* Channels of x are the batch, and samples the channels. */
+static void lower_weights(struct stablehlo *hlo) {
+  const struct geometry g = geometry_weights(hlo_node(hlo));
+  struct hlo_convolution how = lowered("[f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1]", g.weight);
+  how.batch_groups = g.groups;
+  for (int i = 0; i < 2; i++) {
+    const int64_t seen = (g.weight.dim[2 + i] - 1) * g.dilation[i] + (g.y.dim[2 + i] - 1) * g.stride[i] + 1;
+    how.step[i] = g.dilation[i];
+    how.spread_b[i] = g.stride[i];
+    how.before[i] = g.padding[i];
+    how.after[i] = seen - g.x.dim[2 + i] - g.padding[i];
+  }
+  hlo_result(hlo, 0, hlo_convolve(hlo, hlo_input(hlo, 1), hlo_input(hlo, 0), &how));
+}
+
 static const struct op_kind kind_weights = {
     .name = "convolution_weights",
+    .lower.write = lower_weights,
     .class = OP_KERNEL,
     .template_name = "convolution",
     .input_names = {"dy", "x"},

@@ -8,6 +8,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* index as [blocks][rows][choices]. */
 struct extents {
@@ -151,7 +152,47 @@ static const char *needs(const struct node *node) {
                                         : NULL;
 }
 
+/* The group of each position, those in the order of priority: [positions], int32; of a dropped one, `groups`. */
+static struct hlo lower_groups(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const struct extents e = extents_of(node->inputs[0]);
+  const int64_t groups = node_int(node, "groups"), capacity = node_int(node, "capacity"), count = e.rows * e.choices;
+  struct hlo index = hlo_reshape(hlo, hlo_raw_input(hlo, 0), shape_of(3, e.blocks, e.rows, e.choices));
+  index = hlo_reshape(hlo, hlo_exchange(hlo, index, 1, 2), shape_of(2, e.blocks, count));
+  if (capacity > 0) {
+    const struct shape square = shape_of(3, e.blocks, count, count);
+    const struct hlo first = hlo_iota(hlo, square, 1, HLO_I32), second = hlo_iota(hlo, square, 2, HLO_I32);
+    const struct hlo mine = hlo_reshape(hlo, index, shape_of(3, e.blocks, count, INT64_C(1)));
+    const struct hlo other = hlo_reshape(hlo, index, shape_of(3, e.blocks, INT64_C(1), count));
+    const struct hlo before = hlo_binary(hlo, "and", hlo_compare(hlo, "EQ", hlo_broadcast(hlo, mine, square), other),
+                                         hlo_compare(hlo, "LT", second, first));
+    const struct hlo taken = hlo_reduce(hlo, "add", hlo_convert(hlo, before, HLO_I32), shape_of(1, INT64_C(2)), false);
+    const struct hlo fits = hlo_compare(hlo, "LT", taken, hlo_number((double)capacity));
+    index = hlo_select(hlo, fits, index, hlo_number((double)groups));
+  }
+  return hlo_reshape(hlo, index, shape_of(1, e.blocks * count));
+}
+
 /* How many are of an earlier group. */
+static void lower_starts(struct stablehlo *hlo) {
+  const struct hlo index = lower_groups(hlo);
+  const struct shape all = shape_of(2, node_int(hlo_node(hlo), "groups") + 1, index.shape.dim[0]);
+  const struct hlo before = hlo_compare(hlo, "LT", index, hlo_iota(hlo, all, 0, HLO_I32));
+  hlo_result(hlo, 0, hlo_reduce(hlo, "add", hlo_convert(hlo, before, HLO_I32), shape_of(1, INT64_C(1)), false));
+}
+
+/* Positions sorted by group, in each by priority. */
+static void lower_order(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const struct extents e = extents_of(node->inputs[0]);
+  const struct hlo order = hlo_order(hlo, lower_groups(hlo), false);
+  struct hlo numbers = hlo_iota(hlo, shape_of(1, order.shape.dim[0]), 0, HLO_I32);
+  if (node_int(node, "rows")) numbers = hlo_binary(hlo, "divide", numbers, hlo_number((double)e.choices));
+  numbers = hlo_exchange(hlo, hlo_reshape(hlo, numbers, shape_of(3, e.blocks, e.rows, e.choices)), 1, 2);
+  hlo_result(hlo, 0, hlo_rows(hlo, hlo_reshape(hlo, numbers, order.shape), order));
+}
+
+/* The same. */
 static void write_starts(struct onnx *onnx) {
   const int64_t groups = onnx_int(onnx, "groups");
   const struct onnx_extent column[] = {onnx_fixed(-1), onnx_fixed(1)}, rows = onnx_fixed(0);
@@ -169,6 +210,7 @@ static void write_starts(struct onnx *onnx) {
 
 static const struct op_kind kind_starts = {
     .name = "group_starts",
+    .lower.write = lower_starts,
     .onnx.write = write_starts,
     .class = OP_KERNEL,
     .template_name = "group",
@@ -211,6 +253,7 @@ static void write_order(struct onnx *onnx) {
 
 static const struct op_kind kind_order = {
     .name = "group_order",
+    .lower.write = lower_order,
     .onnx.write = write_order,
     .class = OP_KERNEL,
     .template_name = "group",

@@ -7,6 +7,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 enum { FIRST = 2 }; /* weight 0 among the inputs */
 
@@ -133,8 +134,99 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "Concat", parts, groups + 1, &axis, 1));
 }
 
+/* ---- StableHLO: blocks of rows of one group ---- */
+
+enum { BLOCK = 64 };
+
+/* How many rows a block has at most. */
+static int64_t lower_size(const struct stablehlo *hlo) {
+  const int64_t rows = hlo_node(hlo)->inputs[0]->shape.dim[0];
+  return rows < BLOCK ? rows : BLOCK;
+}
+
+/* Which rows a block has: that of its first row and how many there are, and its group; each [blocks], int32. */
+struct lowered_blocks {
+  int64_t rows, count;
+  struct hlo first, valid, group;
+};
+
+/* 0 and sums so far: [n + 1] of [n]. */
+static struct hlo lower_sums_so_far(struct stablehlo *hlo, struct hlo x) {
+  const int64_t n = x.shape.dim[0];
+  const struct shape square = shape_of(2, n + 1, n);
+  const struct hlo before =
+      hlo_compare(hlo, "LT", hlo_iota(hlo, square, 1, HLO_I32), hlo_iota(hlo, square, 0, HLO_I32));
+  return hlo_reduce(hlo, "add", hlo_select(hlo, before, x, hlo_number(0)), shape_of(1, INT64_C(1)), false);
+}
+
+/* Each group begins a block of its own. What is left over of `count`, the most that there can be, has no rows. */
+static struct lowered_blocks lower_blocks(struct stablehlo *hlo, struct hlo starts) {
+  const int64_t groups = starts.shape.dim[0] - 1, size = lower_size(hlo);
+  const int64_t rows = hlo_node(hlo)->inputs[0]->shape.dim[0];
+  struct lowered_blocks blocks = {.rows = size, .count = rows / size + groups};
+  const struct shape all = shape_of(2, blocks.count, groups);
+  const struct hlo from = hlo_slice(hlo, starts, 0, 0, groups), to = hlo_slice(hlo, starts, 0, 1, groups);
+  const struct hlo own = hlo_sub(hlo, to, from), of_size = hlo_number((double)size);
+  const struct hlo many = hlo_binary(hlo, "divide", hlo_add(hlo, own, hlo_number((double)size - 1)), of_size);
+  const struct hlo sums = lower_sums_so_far(hlo, many), number = hlo_iota(hlo, all, 0, HLO_I32);
+  const struct hlo ended = hlo_compare(hlo, "LE", hlo_slice(hlo, sums, 0, 1, groups), number);
+  const struct hlo group = hlo_reduce(hlo, "add", hlo_convert(hlo, ended, HLO_I32), shape_of(1, INT64_C(1)), false);
+  blocks.group = hlo_binary(hlo, "minimum", group, hlo_number((double)groups - 1));
+  const struct hlo within = hlo_sub(hlo, hlo_iota(hlo, shape_of(1, blocks.count), 0, HLO_I32),
+                                    hlo_rows(hlo, hlo_slice(hlo, sums, 0, 0, groups), blocks.group));
+  const struct hlo first = hlo_add(hlo, hlo_rows(hlo, from, blocks.group), hlo_mul(hlo, within, of_size));
+  const struct hlo left = hlo_sub(hlo, hlo_rows(hlo, to, blocks.group), first);
+  blocks.valid = hlo_binary(hlo, "maximum", hlo_binary(hlo, "minimum", left, of_size), hlo_number(0));
+  blocks.first = hlo_binary(hlo, "minimum", first, hlo_number((double)rows));
+  return blocks;
+}
+
+/* The rows of a block, of x with a block of zeros at its end; zeros where it has fewer. */
+static struct hlo lower_block(struct stablehlo *hlo, struct hlo x, struct hlo first, struct hlo valid, int64_t rows) {
+  const struct hlo block = hlo_slice_at(hlo, x, 0, first, rows);
+  const struct hlo has = hlo_compare(hlo, "LT", hlo_iota(hlo, block.shape, 0, HLO_I32), valid);
+  return hlo_select(hlo, has, block, hlo_number(0));
+}
+
+static struct hlo lower_zeros(struct stablehlo *hlo, struct shape shape) {
+  return hlo_broadcast(hlo, hlo_table(hlo, &(double){0}, (struct shape){0}, HLO_F32), shape);
+}
+
+/* Carried: y; rows: the block's first row, how many it has, its group; whole: x and the weights. A block writes zeros
+ * over what comes after its group, where later blocks write theirs. */
+static void lower_step(struct stablehlo *hlo, struct hlo_step_operands *at) {
+  const int along = node_int(hlo_node(hlo), "straight") ? 0 : 1;
+  const struct hlo x = at->whole[0], weights = at->whole[1];
+  const struct hlo block = lower_block(hlo, x, at->rows[0], at->rows[1], lower_size(hlo));
+  const struct hlo one = hlo_slice_at(hlo, weights, 0, at->rows[2], 1);
+  const struct hlo weight = hlo_reshape(hlo, one, shape_of(2, weights.shape.dim[1], weights.shape.dim[2]));
+  at->carried[0] = hlo_put_at(hlo, at->carried[0], hlo_dot(hlo, block, weight, 0, 1, along), 0, at->rows[0]);
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const struct hlo x = hlo_input(hlo, 0);
+  const struct lowered_blocks blocks = lower_blocks(hlo, hlo_raw_input(hlo, 1));
+  struct hlo *weights = arena_alloc(hlo_arena(hlo), (size_t)groups_of(node) * sizeof *weights);
+  struct shape one = node->inputs[FIRST]->shape;
+  one = shape_of(3, INT64_C(1), one.dim[0], one.dim[1]);
+  for (int g = 0; g < groups_of(node); g++) weights[g] = hlo_reshape(hlo, hlo_input(hlo, FIRST + g), one);
+  struct hlo_loop loop = {
+      .name = "grouped_matmul",
+      .steps = blocks.count,
+      .n_carried = 1,
+      .n_sliced = 3,
+      .n_whole = 2,
+      .carried = {lower_zeros(hlo, shape_of(2, x.shape.dim[0] + blocks.rows, node->outputs[0]->shape.dim[1]))},
+      .sliced = {blocks.first, blocks.valid, blocks.group},
+      .whole = {hlo_pad(hlo, x, 0, 0, blocks.rows, 0), hlo_concat(hlo, weights, groups_of(node), 0)}};
+  hlo_run_loop(hlo, &loop, lower_step);
+  hlo_result(hlo, 0, hlo_slice(hlo, loop.carried[0], 0, 0, x.shape.dim[0]));
+}
+
 static const struct op_kind kind = {
     .name = "grouped_matmul",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x", "starts"},
@@ -181,8 +273,36 @@ static int64_t index_limit_weight(const struct node *node, int input) {
   return input == 2 ? node->inputs[0]->shape.dim[0] + 1 : 0;
 }
 
+/* Carried: y of all groups; rows: as above; whole: a and b. */
+static void lower_step_weight(struct stablehlo *hlo, struct hlo_step_operands *at) {
+  const int64_t rows = lower_size(hlo);
+  const struct hlo a = lower_block(hlo, at->whole[0], at->rows[0], at->rows[1], rows);
+  const struct hlo b = lower_block(hlo, at->whole[1], at->rows[0], at->rows[1], rows);
+  const struct hlo before = hlo_slice_at(hlo, at->carried[0], 0, at->rows[2], 1);
+  const struct hlo added = hlo_reshape(hlo, hlo_dot(hlo, a, b, 0, 0, 0), before.shape);
+  at->carried[0] = hlo_put_at(hlo, at->carried[0], hlo_add(hlo, before, added), 0, at->rows[2]);
+}
+
+static void lower_weight(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const struct hlo a = hlo_input(hlo, 0), b = hlo_input(hlo, 1);
+  const struct lowered_blocks blocks = lower_blocks(hlo, hlo_raw_input(hlo, 2));
+  struct hlo_loop loop = {
+      .name = "grouped_matmul_weight",
+      .steps = blocks.count,
+      .n_carried = 1,
+      .n_sliced = 3,
+      .n_whole = 2,
+      .carried = {lower_zeros(hlo, shape_of(3, (int64_t)node->n_outputs, a.shape.dim[1], b.shape.dim[1]))},
+      .sliced = {blocks.first, blocks.valid, blocks.group},
+      .whole = {hlo_pad(hlo, a, 0, 0, blocks.rows, 0), hlo_pad(hlo, b, 0, 0, blocks.rows, 0)}};
+  hlo_run_loop(hlo, &loop, lower_step_weight);
+  for (int g = 0; g < node->n_outputs; g++) hlo_result(hlo, g, hlo_slice(hlo, loop.carried[0], 0, g, 1));
+}
+
 static const struct op_kind kind_weight = {
     .name = "grouped_matmul_weight",
+    .lower.write = lower_weight,
     .class = OP_KERNEL,
     .template_name = "grouped_matmul",
     .input_names = {"a", "b", "starts"},

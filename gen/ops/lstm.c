@@ -8,6 +8,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* The extents of a layer, by its gates. */
 struct extents {
@@ -146,8 +147,48 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_scan(onnx, &body, (const char *[]){zeros, zeros, gates}, 3, 2, 3)[2]);
 }
 
+/* Gate i of the gates of a step [B][4 H]. */
+static struct hlo lower_gate(struct stablehlo *hlo, struct hlo gates, int i) {
+  const int64_t width = gates.shape.dim[1] / 4;
+  return hlo_slice(hlo, gates, 1, i * width, width);
+}
+
+/* Carried: y and c; rows: the gates of x; whole: the weight; kept: y, c and the active gates. */
+static void lower_step(struct stablehlo *hlo, struct hlo_step_operands *at) {
+  const struct hlo sum = hlo_add(hlo, at->rows[0], hlo_dot(hlo, at->carried[0], at->whole[0], 0, 1, 1));
+  struct hlo parts[4];
+  for (int i = 0; i < 4; i++) parts[i] = hlo_unary(hlo, i == 2 ? "tanh" : "logistic", lower_gate(hlo, sum, i));
+  const struct hlo cell = hlo_add(hlo, hlo_mul(hlo, parts[1], at->carried[1]), hlo_mul(hlo, parts[0], parts[2]));
+  at->carried[0] = at->kept[0] = hlo_mul(hlo, parts[3], hlo_unary(hlo, "tanh", cell));
+  at->carried[1] = at->kept[1] = cell;
+  at->kept[2] = hlo_concat(hlo, parts, 4, 1);
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct hlo gates = hlo_input(hlo, 0);
+  const struct extents n = extents_of(hlo_node(hlo)->inputs[0]);
+  const struct hlo zeros =
+      hlo_broadcast(hlo, hlo_table(hlo, &(double){0}, (struct shape){0}, HLO_F32), shape_of(2, n.batch, n.width));
+  const struct hlo row = {.shape = zeros.shape, .type = HLO_F32};
+  const struct hlo all = {.shape = shape_of(2, n.batch, 4 * n.width), .type = HLO_F32};
+  struct hlo_loop loop = {.name = "lstm",
+                          .steps = n.steps,
+                          .axis = 1,
+                          .n_carried = 2,
+                          .n_sliced = 1,
+                          .n_whole = 1,
+                          .n_kept = 3,
+                          .carried = {zeros, zeros},
+                          .sliced = {gates},
+                          .whole = {hlo_input(hlo, 1)},
+                          .kept = {row, row, all}};
+  hlo_run_loop(hlo, &loop, lower_step);
+  for (int i = 0; i < 3; i++) hlo_result(hlo, i, loop.kept[i]);
+}
+
 static const struct op_kind kind = {
     .name = "lstm",
+    .lower.write = lower,
     .class = OP_KERNEL,
     .input_names = {"gates", "weight"},
     .output_names = {"y", "cells", "active", "workspace"},
@@ -284,8 +325,52 @@ static double flops_backward(const struct node *node) {
   return matmul_flops_backward(node) + op_flops_each(node, 3, 4);
 }
 
+/* s (1 - s), 1 - t^2 */
+static struct hlo lower_slope(struct stablehlo *hlo, struct hlo s, bool is_tanh) {
+  return is_tanh ? hlo_sub(hlo, hlo_number(1), hlo_mul(hlo, s, s)) : hlo_mul(hlo, s, hlo_sub(hlo, hlo_number(1), s));
+}
+
+/* Carried: the gradient of the step's y by the step after it, and of its cell; rows: dy, the cells of the step and of
+ * the one before, the active gates; whole: the weight; kept: dgates. */
+static void lower_step_backward(struct stablehlo *hlo, struct hlo_step_operands *at) {
+  struct hlo gate[4], parts[4];
+  for (int i = 0; i < 4; i++) gate[i] = lower_gate(hlo, at->rows[3], i);
+  const struct hlo dy = hlo_add(hlo, at->rows[0], at->carried[0]), t = hlo_unary(hlo, "tanh", at->rows[1]);
+  const struct hlo dc =
+      hlo_add(hlo, at->carried[1], hlo_mul(hlo, hlo_mul(hlo, dy, gate[3]), lower_slope(hlo, t, true)));
+  const struct hlo by[4] = {hlo_mul(hlo, dc, gate[2]), hlo_mul(hlo, dc, at->rows[2]), hlo_mul(hlo, dc, gate[0]),
+                            hlo_mul(hlo, dy, t)};
+  for (int i = 0; i < 4; i++) parts[i] = hlo_mul(hlo, by[i], lower_slope(hlo, gate[i], i == 2));
+  at->kept[0] = hlo_concat(hlo, parts, 4, 1);
+  at->carried[0] = hlo_dot(hlo, at->kept[0], at->whole[0], 0, 1, 0);
+  at->carried[1] = hlo_mul(hlo, dc, gate[1]);
+}
+
+static void lower_backward(struct stablehlo *hlo) {
+  const struct extents n = extents_of(hlo_node(hlo)->inputs[3]);
+  const struct hlo cells = hlo_input(hlo, 2), earlier = hlo_pad(hlo, cells, 1, 1, -1, 0);
+  const struct hlo zeros =
+      hlo_broadcast(hlo, hlo_table(hlo, &(double){0}, (struct shape){0}, HLO_F32), shape_of(2, n.batch, n.width));
+  const struct hlo all = {.shape = shape_of(2, n.batch, 4 * n.width), .type = HLO_F32};
+  struct hlo_loop loop = {.name = "lstm_backward",
+                          .steps = n.steps,
+                          .backward = true,
+                          .axis = 1,
+                          .n_carried = 2,
+                          .n_sliced = 4,
+                          .n_whole = 1,
+                          .n_kept = 1,
+                          .carried = {zeros, zeros},
+                          .sliced = {hlo_input(hlo, 0), cells, earlier, hlo_input(hlo, 3)},
+                          .whole = {hlo_input(hlo, 1)},
+                          .kept = {all}};
+  hlo_run_loop(hlo, &loop, lower_step_backward);
+  hlo_result(hlo, 0, loop.kept[0]);
+}
+
 static const struct op_kind kind_backward = {
     .name = "lstm_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .template_name = "lstm",
     .input_names = {"dy", "weight", "cells", "active"},

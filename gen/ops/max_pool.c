@@ -4,6 +4,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 struct window {
   int64_t kernel[2], stride[2], padding[2];
@@ -80,8 +81,25 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "MaxPool", &x, 1, attributes, 3));
 }
 
+static struct hlo_windows lowered(const struct node *node) {
+  const struct window window = window_of(node);
+  struct hlo_windows windows;
+  for (int i = 0; i < 2; i++) {
+    windows.size[i] = window.kernel[i];
+    windows.step[i] = window.stride[i];
+    windows.padding[i] = window.padding[i];
+  }
+  return windows;
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct hlo_windows windows = lowered(hlo_node(hlo));
+  hlo_result(hlo, 0, hlo_window_max(hlo, hlo_input(hlo, 0), &windows, hlo_node(hlo)->outputs[0]->shape));
+}
+
 static const struct op_kind kind = {
     .name = "max_pool",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
@@ -117,8 +135,14 @@ static double flops_backward(const struct node *node) {
   return (double)shape_count(node->inputs[0]->shape) * (double)window.kernel[0] * (double)window.kernel[1];
 }
 
+static void lower_backward(struct stablehlo *hlo) {
+  const struct hlo_windows windows = lowered(hlo_node(hlo));
+  hlo_result(hlo, 0, hlo_window_max_backward(hlo, hlo_input(hlo, 0), hlo_input(hlo, 1), &windows));
+}
+
 static const struct op_kind kind_backward = {
     .name = "max_pool_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .template_name = "max_pool",
     .input_names = {"dy", "x"},

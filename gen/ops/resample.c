@@ -8,6 +8,7 @@
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/nodes.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -106,7 +107,28 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = resample(builder, dy[0], axis, back);
 }
 
-/* A product with the map as a matrix [from][to]. */
+/* The map as a matrix [from][to]. */
+static double *matrix_of(struct arena *arena, int64_t from, int64_t to, int64_t terms, const double *starts,
+                         const double *factors) {
+  double *map = arena_alloc(arena, (size_t)(from * to) * sizeof *map);
+  for (int64_t i = 0; i < to; i++)
+    for (int64_t j = 0; j < terms; j++) map[((int64_t)starts[i] + j) * to + i] = factors[i * terms + j];
+  return map;
+}
+
+/* A product with the matrix. */
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  const int axis = (int)node_int(node, "axis"), last = node->inputs[0]->shape.rank - 1;
+  const int64_t from = node->inputs[0]->shape.dim[axis], to = node_int(node, "positions");
+  const double *map = matrix_of(hlo_arena(hlo), from, to, node_int(node, "terms"), node_reals(node, "starts"),
+                                node_reals(node, "factors"));
+  const struct hlo matrix = hlo_table(hlo, map, shape_of(2, from, to), HLO_F32);
+  const struct hlo x = hlo_exchange(hlo, hlo_input(hlo, 0), axis, last);
+  hlo_result(hlo, 0, hlo_exchange(hlo, hlo_dot(hlo, x, matrix, 0, last, 0), axis, last));
+}
+
+/* The same. */
 static void write_onnx(struct onnx *onnx) {
   const int axis = (int)onnx_int(onnx, "axis"), last = onnx_rank(onnx, 0) - 1;
   const struct onnx_extent from = onnx_dim(onnx, 0, axis);
@@ -119,9 +141,7 @@ static void write_onnx(struct onnx *onnx) {
     onnx_fail(onnx, "it is along an axis that follows the sizes");
     return;
   }
-  double *map = arena_alloc(onnx_arena(onnx), (size_t)(from.base * to) * sizeof *map);
-  for (int64_t i = 0; i < to; i++)
-    for (int64_t j = 0; j < terms; j++) map[((int64_t)starts[i] + j) * to + i] = factors[i * terms + j];
+  const double *map = matrix_of(onnx_arena(onnx), from.base, to, terms, starts, factors);
   const char *matrix = onnx_reshape(onnx, onnx_list(onnx, DTYPE_FLOAT32, map, from.base * to), extents, 2);
   const char *x = onnx_exchange(onnx, onnx_input(onnx, 0), last + 1, axis, last);
   onnx_result(onnx, 0, onnx_exchange(onnx, onnx_binary(onnx, "MatMul", x, matrix), last + 1, axis, last));
@@ -129,6 +149,7 @@ static void write_onnx(struct onnx *onnx) {
 
 static const struct op_kind kind = {
     .name = "resample",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},

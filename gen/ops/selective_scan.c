@@ -7,6 +7,7 @@
 
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -104,8 +105,58 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_scan(onnx, &body, tensors, 5, 1, 2)[1]);
 }
 
+/* [B][D] as [B][D][1], [B][N] as [B][1][N]. */
+static struct hlo lower_channels(struct stablehlo *hlo, struct hlo x) {
+  return hlo_reshape(hlo, x, shape_of(3, x.shape.dim[0], x.shape.dim[1], INT64_C(1)));
+}
+
+static struct hlo lower_states(struct stablehlo *hlo, struct hlo x) {
+  return hlo_reshape(hlo, x, shape_of(3, x.shape.dim[0], INT64_C(1), x.shape.dim[1]));
+}
+
+/* e^(delta a) [B][D][N] of a step */
+static struct hlo lower_decay(struct stablehlo *hlo, struct hlo delta, struct hlo a) {
+  return hlo_unary(hlo, "exponential", hlo_mul(hlo, lower_channels(hlo, delta), a));
+}
+
+static struct hlo lower_sum(struct stablehlo *hlo, struct hlo x, int64_t axis) {
+  return hlo_reduce(hlo, "add", x, shape_of(1, axis), false);
+}
+
+/* Carried: the states; rows: u, delta, b, c; whole: a; kept: y and the states. */
+static void lower_step(struct stablehlo *hlo, struct hlo_step_operands *at) {
+  const struct hlo *row = at->rows, decay = lower_decay(hlo, row[1], at->whole[0]);
+  const struct hlo given = hlo_mul(hlo, lower_channels(hlo, hlo_mul(hlo, row[1], row[0])), lower_states(hlo, row[2]));
+  const struct hlo h = hlo_add(hlo, hlo_mul(hlo, decay, at->carried[0]), given);
+  at->carried[0] = at->kept[1] = h;
+  at->kept[0] = lower_sum(hlo, hlo_mul(hlo, h, lower_states(hlo, row[3])), 2);
+}
+
+static struct hlo lower_zeros(struct stablehlo *hlo, struct shape shape) {
+  return hlo_broadcast(hlo, hlo_table(hlo, &(double){0}, (struct shape){0}, HLO_F32), shape);
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct hlo u = hlo_input(hlo, 0), a = hlo_input(hlo, 2);
+  const struct hlo states = lower_zeros(hlo, shape_of(3, u.shape.dim[0], u.shape.dim[2], a.shape.dim[1]));
+  struct hlo_loop loop = {.name = "selective_scan",
+                          .steps = u.shape.dim[1],
+                          .axis = 1,
+                          .n_carried = 1,
+                          .n_sliced = 4,
+                          .n_whole = 1,
+                          .n_kept = 2,
+                          .carried = {states},
+                          .sliced = {u, hlo_input(hlo, 1), hlo_input(hlo, 3), hlo_input(hlo, 4)},
+                          .whole = {a},
+                          .kept = {{.shape = shape_of(2, u.shape.dim[0], u.shape.dim[2]), .type = HLO_F32}, states}};
+  hlo_run_loop(hlo, &loop, lower_step);
+  for (int i = 0; i < 2; i++) hlo_result(hlo, i, loop.kept[i]);
+}
+
 static const struct op_kind kind = {
     .name = "selective_scan",
+    .lower.write = lower,
     .class = OP_KERNEL,
     .input_names = {"u", "delta", "a", "b", "c"},
     .output_names = {"y", "states"},
@@ -211,8 +262,52 @@ static double flops_backward(const struct node *node) {
   return op_flops_each(node, 1, 20 * (double)node->inputs[3]->shape.dim[1]);
 }
 
+/* Carried: dh by the step after, and da so far; rows: dy, u, delta, b, c, the states and those of the step before;
+ * whole: a; kept: du, ddelta, db, dc. */
+static void lower_step_backward(struct stablehlo *hlo, struct hlo_step_operands *at) {
+  const struct hlo u = at->rows[1], delta = at->rows[2], b = lower_states(hlo, at->rows[3]), a = at->whole[0];
+  const struct hlo dy = lower_channels(hlo, at->rows[0]), each = lower_channels(hlo, delta);
+  const struct hlo decay = lower_decay(hlo, delta, a), from = hlo_mul(hlo, at->rows[6], decay);
+  const struct hlo g = hlo_add(hlo, at->carried[0], hlo_mul(hlo, dy, lower_states(hlo, at->rows[4])));
+  const struct hlo slope = hlo_mul(hlo, g, from);
+  at->kept[0] = hlo_mul(hlo, lower_sum(hlo, hlo_mul(hlo, g, b), 2), delta);
+  at->kept[1] =
+      hlo_add(hlo, lower_sum(hlo, hlo_mul(hlo, slope, a), 2), hlo_mul(hlo, lower_sum(hlo, hlo_mul(hlo, g, b), 2), u));
+  at->kept[2] = lower_sum(hlo, hlo_mul(hlo, g, lower_channels(hlo, hlo_mul(hlo, delta, u))), 1);
+  at->kept[3] = lower_sum(hlo, hlo_mul(hlo, dy, at->rows[5]), 1);
+  at->carried[0] = hlo_mul(hlo, g, decay);
+  at->carried[1] = hlo_add(hlo, at->carried[1], hlo_mul(hlo, slope, each));
+}
+
+static void lower_backward(struct stablehlo *hlo) {
+  struct hlo in[7];
+  for (int i = 0; i < 7; i++) in[i] = hlo_input(hlo, i);
+  const struct shape u = in[1].shape, one = shape_of(2, u.dim[0], u.dim[2]);
+  const int64_t states = in[3].shape.dim[1];
+  const struct hlo zeros = lower_zeros(hlo, shape_of(3, u.dim[0], u.dim[2], states));
+  const struct hlo channels = {.shape = one, .type = HLO_F32};
+  const struct hlo each = {.shape = shape_of(2, u.dim[0], states), .type = HLO_F32};
+  struct hlo_loop loop = {.name = "selective_scan_backward",
+                          .steps = u.dim[1],
+                          .backward = true,
+                          .axis = 1,
+                          .n_carried = 2,
+                          .n_sliced = 7,
+                          .n_whole = 1,
+                          .n_kept = 4,
+                          .carried = {zeros, zeros},
+                          .sliced = {in[0], in[1], in[2], in[4], in[5], in[6], hlo_pad(hlo, in[6], 1, 1, -1, 0)},
+                          .whole = {in[3]},
+                          .kept = {channels, channels, each, each}};
+  hlo_run_loop(hlo, &loop, lower_step_backward);
+  for (int i = 0; i < 2; i++) hlo_result(hlo, i, loop.kept[i]);
+  hlo_result(hlo, 2, loop.carried[1]);
+  for (int i = 2; i < 4; i++) hlo_result(hlo, 1 + i, loop.kept[i]);
+}
+
 static const struct op_kind kind_backward = {
     .name = "selective_scan_backward",
+    .lower.write = lower_backward,
     .class = OP_KERNEL,
     .input_names = {"dy", "u", "delta", "a", "b", "c", "states"},
     .output_names = {"du", "ddelta", "da", "db", "dc"},

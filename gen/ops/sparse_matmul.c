@@ -6,6 +6,7 @@
 
 #include "gen/ops/support/nodes.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 /* Whether inputs 0 and 1 are the rows and columns of as many elements. */
 static bool good_positions(struct arena *arena, const struct node *node, const char **error) {
@@ -62,8 +63,16 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 0 ? node_int(node, "rows") : input == 1 ? node->inputs[3]->shape.dim[0] : 0;
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct hlo values = hlo_input(hlo, 2), x = hlo_rows(hlo, hlo_input(hlo, 3), hlo_raw_input(hlo, 1));
+  const struct hlo column = hlo_reshape(hlo, values, shape_of(2, values.shape.dim[0], INT64_C(1)));
+  hlo_result(hlo, 0,
+             hlo_add_rows(hlo, node_int(hlo_node(hlo), "rows"), hlo_raw_input(hlo, 0), hlo_mul(hlo, column, x)));
+}
+
 static const struct op_kind kind = {
     .name = "sparse_matmul",
+    .lower.write = lower,
     .class = OP_KERNEL,
     .input_names = {"rows", "columns", "values", "x"},
     .output_names = {"y"},
@@ -108,8 +117,15 @@ static int64_t index_limit_dot(const struct node *node, int input) {
   return input < 2 ? node->inputs[2 + input]->shape.dim[0] : 0;
 }
 
+static void lower_dot(struct stablehlo *hlo) {
+  const struct hlo a = hlo_rows(hlo, hlo_input(hlo, 2), hlo_raw_input(hlo, 0));
+  const struct hlo b = hlo_rows(hlo, hlo_input(hlo, 3), hlo_raw_input(hlo, 1));
+  hlo_result(hlo, 0, hlo_reduce_rows(hlo, "add", hlo_mul(hlo, a, b)));
+}
+
 static const struct op_kind kind_dot = {
     .name = "sparse_dot",
+    .lower.write = lower_dot,
     .class = OP_KERNEL,
     .template_name = "sparse",
     .input_names = {"rows", "columns", "a", "b"},
@@ -147,8 +163,18 @@ static void range_rows(const struct node *node, int64_t none, int64_t *low, int6
   *high = node->inputs[0]->shape.dim[0] - 1;
 }
 
+/* How many rows start at e or before, without the last of them. */
+static void lower_rows(struct stablehlo *hlo) {
+  const struct hlo starts = hlo_raw_input(hlo, 0);
+  const struct shape all = shape_of(2, node_int(hlo_node(hlo), "count"), starts.shape.dim[0]);
+  const struct hlo started = hlo_compare(hlo, "LE", starts, hlo_iota(hlo, all, 0, HLO_I32));
+  const struct hlo count = hlo_reduce(hlo, "add", hlo_convert(hlo, started, HLO_I32), shape_of(1, INT64_C(1)), false);
+  hlo_result(hlo, 0, hlo_binary(hlo, "maximum", hlo_sub(hlo, count, hlo_number(1)), hlo_number(0)));
+}
+
 static const struct op_kind kind_rows = {
     .name = "sparse_rows",
+    .lower.write = lower_rows,
     .class = OP_KERNEL,
     .template_name = "sparse",
     .input_names = {"starts"},

@@ -3,6 +3,7 @@
  * to their positions. */
 #include "gen/onnx/onnx.h"
 #include "gen/ops/support/support.h"
+#include "gen/stablehlo/stablehlo.h"
 
 static bool check_k(struct arena *arena, const struct node *node, const char **error) {
   if (!op_check_float(arena, node, 0, error) || !op_check_rank(arena, node, 0, 1, error)) return false;
@@ -66,8 +67,31 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_cast(onnx, chosen, DTYPE_INT32));
 }
 
+/* The positions of the k largest [...][k]. */
+static struct hlo lower_positions(struct stablehlo *hlo) {
+  const struct hlo x = hlo_input(hlo, 0);
+  return hlo_slice(hlo, hlo_order(hlo, x, true), x.shape.rank - 1, 0, node_int(hlo_node(hlo), "k"));
+}
+
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, lower_positions(hlo));
+}
+
+/* 1 where a position is one of them. */
+static void lower_mask(struct stablehlo *hlo) {
+  struct hlo chosen = lower_positions(hlo);
+  const struct shape x = hlo_node(hlo)->inputs[0]->shape;
+  struct shape each = chosen.shape, all = each;
+  each.dim[each.rank++] = 1;
+  all.dim[all.rank++] = x.dim[x.rank - 1];
+  const struct hlo is_one = hlo_compare(hlo, "EQ", hlo_reshape(hlo, chosen, each), hlo_iota(hlo, all, x.rank, HLO_I32));
+  hlo_result(hlo, 0,
+             hlo_reduce(hlo, "add", hlo_convert(hlo, is_one, HLO_F32), shape_of(1, (int64_t)x.rank - 1), false));
+}
+
 static const struct op_kind kind = {
     .name = "top_k",
+    .lower.write = lower,
     .onnx.write = write_onnx,
     .class = OP_KERNEL,
     .input_names = {"x"},
@@ -91,6 +115,7 @@ static void write_mask(struct onnx *onnx) {
 
 static const struct op_kind kind_mask = {
     .name = "top_k_mask",
+    .lower.write = lower_mask,
     .onnx.write = write_mask,
     .class = OP_KERNEL,
     .input_names = {"x"},

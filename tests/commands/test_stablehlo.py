@@ -101,6 +101,15 @@ class Compiled(Case):
     def test_images(self):
         self.compiles("examples/jobs/vit.yaml", "--set", "data.batch_size=2")
 
+    def test_random(self):
+        """Buffers and the key of random numbers are in the module's interface."""
+        said = self.compiles("examples/jobs/resnet.yaml", "--set", "data.batch_size=2")
+        module = self.output.read_text()
+        self.assertNotIn("%key", module, said)
+        self.assertIn('tensor<i64> {jax.result_info = "resnet.embedder.embedder.normalization.num_batches_tracked"}', module)
+        self.compiles("examples/jobs/vae.yaml", "--set", "data.batch_size=2")
+        self.assertRegex(self.output.read_text(), r"%key: tensor<i64>\) -> \(\n")
+
     def test_no_plugin(self):
         said = self.export("examples/jobs/tiny.yaml", "--compile", status=1,
                            environment={**ENVIRONMENT, "PJRT_PLUGIN_LIBRARY_PATH": "/nonexistent.so"})
@@ -115,9 +124,8 @@ class Refused(Case):
         self.assertFalse(self.output.exists())
 
     def test_operations(self):
-        self.refuses("examples/jobs/../models/resnet.c:46:45: error: 'convolution' cannot be written in StableHLO: it has no rule for that",
-                     "examples/jobs/resnet.yaml")
-        self.refuses("error: 'dropout' cannot be written in StableHLO", "examples/jobs/tiny.yaml", "--set", "model.config.dropout=0.1")
+        self.refuses("examples/jobs/../models/llama.c:49:14: error: 'quantized_matmul' cannot be written in StableHLO: it has no rule for that",
+                     "examples/jobs/qlora.yaml")
 
     def test_ranks(self):
         self.refuses("a module of StableHLO is one process's, and the job has 2 ranks",

@@ -147,6 +147,8 @@ static const double *lookup(void *context, const char *name, const struct parame
   for (int i = 0; i < fixture->parameters.count; i++)
     if (strcmp(fixture->parameters.items[i].name, name) == 0) return fixture->parameters.items[i].elements;
   struct fixture_tensor tensor = {name, parameter->shape, random_elements(fixture, parameter->shape, AROUND_ZERO)};
+  for (int64_t i = 0; i < shape_count(tensor.shape) && !dtype_is_float(parameter->dtype); i++)
+    tensor.elements[i] = floor(8 * tensor.elements[i]);
   ARENA_PUSH(fixture->arena, fixture->parameters, tensor);
   return tensor.elements;
 }
@@ -209,6 +211,7 @@ static struct fixture_result run_backward(struct fixture *fixture, struct value 
   struct frame_data *frame = evaluate_region(evaluator, result.graph->entry, inputs);
   evaluate_backward(evaluator, backward, frame, NULL);
   result.y = evaluated(frame, y);
+  result.frame = frame;
   result.gradients = arena_alloc(fixture->arena, ((size_t)fixture->parameters.count + 1) * sizeof *result.gradients);
   for (int i = 0; i < fixture->parameters.count; i++)
     result.gradients[i] = evaluated_gradient(evaluator, fixture->parameters.items[i].name);

@@ -68,6 +68,7 @@ struct fixture_result {
   const double **gradients; /* of fixture->parameters, in order; NULL where none flows */
   double worst;             /* the largest deviation from central differences, relative to 1 + |gradient| */
   const char *worst_name;
+  const struct frame_data *frame; /* of the run of the function */
 };
 struct fixture_result fixture_measure(struct fixture *fixture, struct value *y);
 

@@ -6,17 +6,20 @@
 static const char *put(struct arena *arena, struct xla *xla, const struct hlo_operand *operand, const double *elements,
                        struct xla_buffer **buffer) {
   const int64_t count = shape_count(operand->shape);
-  const bool whole = !dtype_is_float(operand->dtype);
+  const bool whole = !dtype_is_float(operand->dtype), is_wide = operand->dtype == DTYPE_INT64;
   float *reals = arena_alloc(arena, (size_t)count * sizeof *reals);
   int32_t *numbers = arena_alloc(arena, (size_t)count * sizeof *numbers);
+  int64_t *wide = arena_alloc(arena, (size_t)count * sizeof *wide);
   struct problem problem;
   if (elements == NULL) return arena_printf(arena, "there are no elements of '%s'", operand->name);
   for (int64_t i = 0; i < count; i++) {
     if (whole) numbers[i] = (int32_t)elements[i];
+    if (is_wide) wide[i] = (int64_t)elements[i];
     reals[i] = (float)elements[i];
   }
-  const bool good = rt_xla_put(xla, whole ? ACCEL_INT32 : ACCEL_FLOAT32, operand->shape.dim, operand->shape.rank,
-                               whole ? (void *)numbers : reals, buffer, &problem);
+  const enum accel_dtype dtype = is_wide ? ACCEL_INT64 : whole ? ACCEL_INT32 : ACCEL_FLOAT32;
+  const void *values = is_wide ? (void *)wide : whole ? (void *)numbers : reals;
+  const bool good = rt_xla_put(xla, dtype, operand->shape.dim, operand->shape.rank, values, buffer, &problem);
   return good ? NULL : arena_printf(arena, "%s", problem.what);
 }
 
@@ -25,13 +28,15 @@ static const char *check(struct arena *arena, struct xla *xla, const struct hlo_
   const int64_t count = shape_count(operand->shape);
   double scale = 1e-2, most = 0;
   const double *expected = sides->result(sides->context, operand->name, &scale);
-  void *got = arena_alloc(arena, (size_t)count * sizeof(float));
+  const size_t bytes = (size_t)count * (size_t)dtype_size(operand->dtype);
+  void *got = arena_alloc(arena, bytes);
   struct problem problem;
   if (expected == NULL) return arena_printf(arena, "the reference has no '%s'", operand->name);
-  if (!rt_xla_get(xla, buffer, got, (size_t)count * sizeof(float), &problem))
-    return arena_printf(arena, "%s", problem.what);
+  if (!rt_xla_get(xla, buffer, got, bytes, &problem)) return arena_printf(arena, "%s", problem.what);
   for (int64_t i = 0; i < count; i++) {
-    const double number = dtype_is_float(operand->dtype) ? ((float *)got)[i] : ((int32_t *)got)[i];
+    const double number = dtype_is_float(operand->dtype)  ? ((float *)got)[i]
+                          : operand->dtype == DTYPE_INT64 ? (double)((int64_t *)got)[i]
+                                                          : ((int32_t *)got)[i];
     scale = fmax(scale, fabs(expected[i]));
     const double error = fabs(number - expected[i]);
     if (!(error <= most)) most = error;

@@ -54,6 +54,21 @@ static const double *argument(void *context, const char *name) {
     if (strcmp(fixture->parameters.items[i].name, name) == 0) return fixture->parameters.items[i].elements;
   for (int i = 0; i < fixture->inputs.count; i++)
     if (strcmp(fixture->inputs.items[i].name, name) == 0) return fixture->inputs.items[i].elements;
+  static const double no_key;
+  return strcmp(name, "key") == 0 ? &no_key : NULL; /* the references draw under this key */
+}
+
+/* What the function assigns to the parameter with this name; NULL: nothing. */
+static const double *assigned(const struct fixture_result *result, const char *name) {
+  const struct region *entry = result->graph->entry;
+  for (int i = 0; i < entry->nodes.count; i++) {
+    const struct node *node = entry->nodes.items[i];
+    for (int k = 0; k < node->n_outputs; k++) {
+      const int input = node->kind->memory.assigns[op_described(node->kind, k)];
+      if (input > 0 && strcmp(entry->parameters.items[node->inputs[input - 1]->index].path, name) == 0)
+        return evaluated(result->frame, node->outputs[k]);
+    }
+  }
   return NULL;
 }
 
@@ -72,8 +87,9 @@ static const double *result(void *context, const char *name, double *scale) {
     return &measured->loss;
   }
   for (int i = 0; i < fixture->parameters.count; i++)
-    if (strcmp(fixture->parameters.items[i].name, name) == 0) return measured->result.gradients[i];
-  return NULL;
+    if (strcmp(fixture->parameters.items[i].name, name) == 0 && measured->result.gradients[i] != NULL)
+      return measured->result.gradients[i];
+  return assigned(&measured->result, name);
 }
 
 /* Whether all operations have a rule; one that has none is named. */
@@ -175,15 +191,32 @@ static struct value *over_logits(struct fixture *fixture) {
   return builder_op(fixture->builder, "linear_cross_entropy", inputs, 3, attributes, 5);
 }
 
+static struct value *drawn(struct fixture *fixture, const char *kind, int64_t bound) {
+  const struct attribute attributes[] = {attribute_ints("dims", shape_of(2, INT64_C(3), INT64_C(7))),
+                                         attribute_int("site", 2), attribute_int("bound", bound)};
+  return builder_op(fixture->builder, kind, NULL, 0, attributes, bound > 0 ? 3 : 2);
+}
+
+static struct value *uniform(struct fixture *fixture) {
+  return drawn(fixture, "random_uniform", 0);
+}
+
+static struct value *normal(struct fixture *fixture) {
+  return drawn(fixture, "random_normal", 0);
+}
+
+static struct value *integers(struct fixture *fixture) {
+  return drawn(fixture, "random_int", 1000003);
+}
+
 static const struct {
   const char *name;
   struct value *(*make)(struct fixture *fixture);
   bool has_gradient;
-} made[] = {{"bfloat16", in_bfloat16, false},
-            {"float16", in_float16, false},
-            {"predict_class", predicted, false},
-            {"cast_target", target, false},
-            {"linear_cross_entropy", over_logits, true}};
+} made[] = {{"bfloat16", in_bfloat16, false},    {"float16", in_float16, false},
+            {"predict_class", predicted, false}, {"cast_target", target, false},
+            {"random_uniform", uniform, false},  {"random_normal", normal, false},
+            {"random_int", integers, false},     {"linear_cross_entropy", over_logits, true}};
 
 static void check_made(void **state) {
   const int number = (int)(intptr_t)*state;

@@ -27,6 +27,10 @@ void op_attention_backward_reference(const struct node *node, const double *cons
 /* Whether an operand may have these strides: in rows of columns that are together, which may be anywhere. */
 bool op_attention_accepts(const struct node *node, bool output, int index, const int64_t *strides);
 
+/* Writes y and lse, or their gradients, as operations of StableHLO. A bias is the last input. */
+void op_lower_attention(struct stablehlo *hlo, bool biased);
+void op_lower_attention_backward(struct stablehlo *hlo, bool biased);
+
 /* Placements of a split along samples or heads, as op_ranks.place sets them. */
 bool op_place_attention(const struct node *node, int seed, int64_t ranks, struct placement *placements);
 
