@@ -21,6 +21,15 @@ TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "w
 FAST = "-std=c17 -Og -march=native" + (" -fuse-ld=gold" if shutil.which("ld.gold") else "")
 STEADY = "-std=c17 -O1 -march=native"  # of what runs for seconds
 QUICK = {**os.environ, "CFLAGS": FAST}  # the environment of a build by the command itself
+# What runs a program whose peak of memory is measured: MEASURED, the file for that, the program, its flags. A process inherits the peak of
+# the one that it was before exec, so a small one starts the program, not this one. The program's streams are its own.
+MEASURED = [sys.executable, "-S", "-E", "-c", """
+import os, sys
+pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+open(sys.argv[1], "w").write(str(usage.ru_maxrss * 1024))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""]
 sys.path.insert(0, str(TREE / "tests" / "runtime"))
 
 from order import TRAIN, Order, splits  # noqa: E402
@@ -112,5 +121,5 @@ def relative(a, b):
     return float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30))
 
 
-__all__ = ["FAST", "QUICK", "STEADY", "TIMES", "Trainer", "windows", "relative", "save_file", "load_file", "MODELS", "TREE", "GENERATOR", "Order",
+__all__ = ["FAST", "MEASURED", "QUICK", "STEADY", "TIMES", "Trainer", "windows", "relative", "save_file", "load_file", "MODELS", "TREE", "GENERATOR", "Order",
            "splits", "TRAIN"]

@@ -7,12 +7,11 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import time
 import unittest
 
 import numpy as np
-from harness import MODELS, STEADY, Trainer
+from harness import MEASURED, MODELS, STEADY, Trainer
 from rotation import rotating
 
 MIB = 1 << 20
@@ -42,17 +41,6 @@ MEASURES = [
 ]
 
 
-# A process inherits the peak of the one that it was before exec, so a small one starts the trainer, not this one. The
-# figure has a file of its own: the trainer's streams are the trainer's.
-MEASURE = """
-import os, sys
-pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
-_, status, usage = os.wait4(pid, 0)
-open(sys.argv[1], "w").write(str(usage.ru_maxrss * 1024))
-sys.exit(os.waitstatus_to_exitcode(status))
-"""
-
-
 def peak(trainer):
     """The peak resident size of a run, in bytes: the least of four, as threads that wait for a busy machine add pages."""
     return min(one_peak(trainer) for _ in range(4))
@@ -63,7 +51,7 @@ def one_peak(trainer):
     allocate what they pack for each product (some 350 KB a thread), and glibc keeps what was freed in its heaps: 2 to
     3 MB that do not grow, but whose size depends on the order of all small allocations and so differs between two
     programs by more than 1 % of a small plan."""
-    result = subprocess.run([sys.executable, "-S", "-E", "-c", MEASURE, "peak", trainer.folder / "trainer"], cwd=trainer.folder,
+    result = subprocess.run([*MEASURED, "peak", trainer.folder / "trainer"], cwd=trainer.folder,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, "OMP_NUM_THREADS": "2", "MALLOC_MMAP_THRESHOLD_": "65536"})
     if result.returncode != 0:

@@ -18,7 +18,7 @@ import unittest
 
 import numpy as np
 import torch
-from harness import GENERATOR, MODELS, QUICK
+from harness import GENERATOR, MEASURED, MODELS, QUICK
 from rotation import is_in_turn, rotating
 from safetensors.torch import save_file
 
@@ -106,14 +106,10 @@ class Streaming(unittest.TestCase):
         """What a program prints, and the most memory that it had. limited: it may have a third of the file's size, and may not map all of it."""
         size = (self.folder / "model.safetensors").stat().st_size
         limits = {resource.RLIMIT_DATA: size // 3, resource.RLIMIT_AS: size} if limited else {}
-        process = subprocess.Popen([self.folder / name, *flags], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   preexec_fn=lambda: [resource.setrlimit(which, (bytes, bytes)) for which, bytes in limits.items()])
-        out, error = process.stdout.read(), process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        process.stdout.close(), process.stderr.close()
-        self.assertEqual((process.returncode, error), (0, b""))
-        return out, usage.ru_maxrss * 1024
+        done = subprocess.run([*MEASURED, "peak", self.folder / name, *flags], cwd=self.folder, capture_output=True,
+                              preexec_fn=lambda: [resource.setrlimit(which, (bytes, bytes)) for which, bytes in limits.items()])
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        return done.stdout, int((self.folder / "peak").read_text())
 
     def in_shards_of_16_bits(self):
         folder = self.folder / "shards"
