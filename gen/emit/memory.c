@@ -93,8 +93,8 @@ struct jinja_value tensors_value(const struct program *program) {
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     struct jinja_value value = jinja_map(arena);
-    jinja_set(arena, value, "parts", parts_value(program, program->weights, weight->path));
-    if (weight->zero) jinja_set(arena, value, "gradient", parts_value(program, program->gradients, weight->path));
+    jinja_set(arena, value, "parts", parts_value(program, program->weights, weight->place));
+    if (weight->zero) jinja_set(arena, value, "gradient", parts_value(program, program->gradients, weight->place));
     set_int(arena, value, "row", layers_row(program, i));
     set_literal(arena, value, "literal", layers_name(program, i));
     set_comment(arena, value, "comment", layers_name(program, i));
@@ -155,7 +155,7 @@ static const char *stride_text(const struct program *program, const struct layer
   size_t number = strspn(path + layers->before, "0123456789");
   const struct weight_node *node =
       weight_node_at(program->weights->root, arena_copy(program->arena, path, (size_t)layers->before + number));
-  if (node->array != NULL && node->array->slots == 0 && node->type->bytes == layers->stride)
+  if (node != NULL && node->array != NULL && node->array->slots == 0 && node->type->bytes == layers->stride)
     return arena_printf(program->arena, "sizeof(struct %s)", node->type->name);
   return arena_printf(program->arena, "%" PRId64, layers->stride);
 }

@@ -88,7 +88,7 @@ static struct jinja_value row_value(struct arena *arena, const struct flat_range
 
 /* Elements of the weights and of the gradients before a range's first parameter. */
 static int64_t range_offset(const struct weight_tree *tree, const struct flat_range *range) {
-  return weight_offset(tree, range->weight->path) / dtype_size(DTYPE_FLOAT32);
+  return weight_offset(tree, range->weight->place) / dtype_size(DTYPE_FLOAT32);
 }
 
 /* A range as it is compared with the one of another layer. */

@@ -4,7 +4,6 @@
 
 #include "gen/plan/disk.h"
 #include "gen/plan/graph/adapt.h"
-#include "gen/plan/graph/caches.h"
 #include "gen/plan/graph/cast.h"
 #include "gen/plan/graph/chunk.h"
 #include "gen/plan/graph/decode.h"
@@ -27,6 +26,7 @@
 #include "gen/plan/graph/prune.h"
 #include "gen/plan/graph/quantize.h"
 #include "gen/plan/graph/recompute.h"
+#include "gen/plan/graph/resident.h"
 #include "gen/plan/graph/rewrites.h"
 #include "gen/plan/graph/stages.h"
 #include "gen/plan/graph/step_end.h"
@@ -154,10 +154,9 @@ static bool pass_synchronize(struct context *context) {
 
 static bool pass_decode(struct context *context) {
   struct program *program = context->program;
-  if (program->kind != PROGRAM_GENERATE) return true;
-  if (!plan_decoding(program, context->builder, context->diags)) return false;
-  if (program->job->memory.maps) separate_caches(program);
-  write_out(program, context->builder, AFTER_DECODING);
+  if (program->kind == PROGRAM_GENERATE && !plan_decoding(program, context->builder, context->diags)) return false;
+  if (program->job->memory.maps) separate_resident(program);
+  if (program->kind == PROGRAM_GENERATE) write_out(program, context->builder, AFTER_DECODING);
   return true;
 }
 
@@ -298,8 +297,8 @@ static bool pass_kernels(struct context *context) {
 
 static bool pass_collectives(struct context *context) {
   if (context->program->ranks.pipeline.stages > 0) return plan_pipeline(context->program, context->diags);
+  if (context->program->streams) plan_gathers(context->program);
   if (context->program->kind != PROGRAM_TRAIN) {
-    if (context->program->streams) plan_gathers(context->program);
     plan_collectives(context->program);
     return true;
   }

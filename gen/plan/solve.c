@@ -187,7 +187,7 @@ bool check_memory(const struct planner *planner, const struct program *program, 
     return true;
   refuse(program->arena, job, &program->figures.bytes, "the program takes", diags);
   if (program->kind == PROGRAM_TRAIN) help_to_fit(program->arena, planner, job, diags);
-  const bool streams = program->kind != PROGRAM_TRAIN && program->map != NULL && program->map->places.count > 1;
+  const bool streams = program->map != NULL && program->map->places.count > 1;
   if (streams && job->memory.n_places == 0) help_to_stream(program, diags);
   return false;
 }

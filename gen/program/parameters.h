@@ -49,7 +49,8 @@ struct weight_struct {
 
 /* One parameter of the whole model. */
 struct weight {
-  const char *path; /* absolute: the name in a checkpoint */
+  const char *path;  /* absolute: the name in a checkpoint */
+  const char *place; /* that in the tree: the same, or below resident_scope (weights.h) */
   const struct parameter *parameter;
   int64_t offset;   /* bytes from the start of the weights */
   int64_t gradient; /* bytes from the start of the gradients; -1: it is frozen, or updated in the backward */

@@ -12,6 +12,14 @@ struct weight_node **weight_binding(const struct weight_tree *tree, const struct
   return &tree->bindings[named_region(region)->id * tree->bindings_stride + formal];
 }
 
+const char *resident_scope(const struct program *program) {
+  return program->kind == PROGRAM_TRAIN ? "(trained)" : "cache";
+}
+
+bool weight_stays(const struct weight *weight) {
+  return weight->place != weight->path;
+}
+
 /* ---- Offsets ---- */
 
 int weight_element(const struct weight_node *node) {
@@ -54,7 +62,10 @@ const struct weight_struct *weights_type(const struct weight_tree *tree) {
 
 struct weight *weight_named(const struct weight_tree *tree, const char *path) {
   const struct weight_node *node = weight_node_at(tree->root, path);
-  return node != NULL && node->parameter != NULL ? &tree->items[node->weight] : NULL;
+  if (node != NULL && node->parameter != NULL) return &tree->items[node->weight];
+  for (int i = 0; i < tree->count; i++)
+    if (weight_stays(&tree->items[i]) && strcmp(tree->items[i].path, path) == 0) return &tree->items[i];
+  return NULL;
 }
 
 /* ---- Access ---- */

@@ -19,7 +19,15 @@ int weight_array_length(const struct weight_array *array);
 /* The structure of the whole tree. */
 const struct weight_struct *weights_type(const struct weight_tree *tree);
 
-/* The parameter of an absolute path; NULL where there is none. */
+/* The scope of what stays in memory of layers whose weights may leave it (gen/plan/graph/resident.h): of layer "h.3" it
+ * is "cache.h.3" or "(trained).h.3". */
+const char *resident_scope(const struct program *program);
+
+/* Whether it is a parameter of that scope that files have under its name: weight->place is below the scope,
+ * weight->path is not. */
+bool weight_stays(const struct weight *weight);
+
+/* The parameter of an absolute path, or of that name; NULL where there is none. */
 struct weight *weight_named(const struct weight_tree *tree, const char *path);
 
 /* The structure to which the pointer for scope `formal` of a region points. */

@@ -106,7 +106,7 @@ const char *accel_resumed_from(const struct accel_run *run);
 /* ---- What a run has ---- */
 
 /* The float32 values of the parameter `name` as its checkpoint calls it, row-major, `*count` of them; NULL where there
- * is none. They belong to the run, and change with every step. */
+ * is none, or it is of a layer that comes from a file. They belong to the run, and change with every step. */
 const float *accel_weight_of(const struct accel_run *run, const char *name, int64_t *count);
 
 /* The same of its moving average (training.ema); NULL also where the job has none. */

@@ -62,7 +62,9 @@ static bool save_mirror(const struct accel_run *run, const char *file, const cha
   bool written = rt_tensors_of_state(&tensors, run->program, file, run->saves.saver.arrays, problem);
   *saved = array;
   if (!written) return false;
-  written = (!merges || (rt_tensors_dequantize(run->program, rt_mirror(run, file), &tensors, problem) &&
+  const bool has_layers = is_end && strcmp(file, "model") == 0;
+  written = (!has_layers || rt_tensors_add_streamed(&tensors, run->program, problem)) &&
+            (!merges || (rt_tensors_dequantize(run->program, rt_mirror(run, file), &tensors, problem) &&
                          rt_adapters_merge(run->program, rt_mirror(run, file), &tensors, problem))) &&
             (!is_end || (rt_folder_rename(run, &tensors, problem) &&
                          rt_tensors_narrow(run->program, &tensors, run->program->checkpoint.dtype, problem) &&

@@ -22,6 +22,7 @@
 #include "runtime/weights/layers.h"
 #include "runtime/weights/sharded_rows.h"
 #include "runtime/weights/shared_file.h"
+#include "runtime/weights/streamed.h"
 #include "runtime/weights/tensor_parts.h"
 #include "runtime/weights/tensors.h"
 #include "runtime/weights/weights.h"
@@ -145,6 +146,15 @@ static bool fill_fresh(const struct accel_program *program, void *weights, struc
   return true;
 }
 
+/* Layers stay in the file, which stays open. */
+static bool open_streamed(const struct accel_run *run, void *weights, struct problem *problem) {
+  const struct accel_program *program = run->program;
+  struct weights_file file;
+  if (!rt_weights_open(&file, program, program->start.path, problem)) return false;
+  if (!run->resumption.continues) rt_weights_fill(program, &file, weights);
+  return program->reader->begin(program, &file, weights, problem);
+}
+
 /* Each rank reads its part of a file that all of them see. False: they do not, or it is wrong. */
 static bool read_parts(const struct accel_program *program, char *own, struct problem *problem) {
   struct weights_file file;
@@ -199,7 +209,9 @@ static void fill(struct accel_run *run, void *weights) {
   struct problem problem;
   double began = rt_now();
   bool good = rt_resume(run, &problem);
-  if (good && !run->resumption.continues)
+  if (good && rt_streams(program))
+    good = open_streamed(run, weights, &problem);
+  else if (good && !run->resumption.continues)
     good = rt_is_sharded(program, 0) ? fill_fresh_parts(run, &problem) : fill_fresh(program, weights, &problem);
   if (!good) rt_fail(&problem, 1);
   run->reports.watch->weights = rt_now() - began;
@@ -242,6 +254,7 @@ static void free_run(struct accel_run *run) {
   json_decref(run->saves.prints);
   rt_saver_close(&run->saves.saver);
   if (run->program->disk.disk != NULL) run->program->disk.disk->close();
+  if (rt_streams(run->program)) run->program->reader->end();
   rt_arena_close(&run->arena);
   rt_extras_free(&run->reports.extras);
   rt_intervals_free();

@@ -3,6 +3,7 @@
 #include "include/accel/quantized_gemm.h"
 #include "runtime/base/levels.h"
 #include "runtime/weights/quantize.h"
+#include "runtime/weights/streamed.h"
 #include "runtime/weights/window.h"
 
 #include <jansson.h>
@@ -119,7 +120,7 @@ static int make_state(const struct accel_program *program, const struct accel_qu
                       char *text, size_t size) {
   char nested[160] = "";
   if (quantized->nested_offset >= 0) {
-    const float *offset = (const float *)((const char *)weights + program->tensors[quantized->nested_offset].offset);
+    const float *offset = rt_parameter_at(program, weights, quantized->nested_offset);
     snprintf(nested, sizeof nested,
              ", \"nested_blocksize\": %d, \"nested_dtype\": \"float32\", \"nested_offset\": %.9g",
              ACCEL_QUANTIZED_NESTED, (double)*offset);

@@ -6,6 +6,7 @@
 #include "runtime/base/linear_codes.h"
 #include "runtime/base/wide.h"
 #include "runtime/process/fail.h"
+#include "runtime/weights/streamed.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -247,7 +248,7 @@ struct coded {
 };
 
 static const void *from(const struct coded *coded, int tensor) {
-  return (const char *)coded->weights + coded->program->tensors[tensor].offset;
+  return rt_parameter_at(coded->program, coded->weights, tensor);
 }
 
 /* bitsandbytes' int8_vectorwise_dequant. */

@@ -61,6 +61,8 @@ struct buffer {
 
 static struct {
   const struct accel_program *program;
+  char *weights;
+  int held; /* the layer that was read last, for hold; -1: none */
   struct weights_file file;
   struct source_file *files;
   struct extent_file *open_files;
@@ -362,6 +364,7 @@ static void *serve_all(void *argument) {
 
 void accel_start_read(size_t first, void *values, size_t bytes) {
   if (bytes == 0) return;
+  reader.held = -1;
   pthread_mutex_lock(&reader.mutex);
   while (reader.count == MOST && !reader.failed) pthread_cond_wait(&reader.changed, &reader.mutex);
   if (!reader.failed) reader.requests[reader.count++] = (struct request){first, bytes, values};
@@ -395,6 +398,19 @@ void accel_wait_reads(void) {
     pthread_mutex_unlock(&reader.mutex);
   } while (!failed && !done);
   if (failed) rt_fail(&reader.problem, 1);
+}
+
+static const void *hold(int tensor) {
+  const size_t offset = reader.program->tensors[tensor].offset;
+  int layer = reader.program->n_from_host;
+  while (offset - reader.program->reads[layer].first >= reader.program->reads[layer].bytes) layer++;
+  const struct accel_read *read = &reader.program->reads[layer];
+  if (reader.held != layer) {
+    accel_start_read(read->first, reader.weights + read->at, read->bytes);
+    accel_wait_reads();
+    reader.held = layer;
+  }
+  return reader.weights + read->at + (offset - read->first);
 }
 
 static bool wait_alone(struct problem *problem) {
@@ -455,8 +471,11 @@ static bool list_layers(struct problem *problem) {
   return true;
 }
 
-static bool begin(const struct accel_program *program, const struct weights_file *file, struct problem *problem) {
+static bool begin(const struct accel_program *program, const struct weights_file *file, void *weights,
+                  struct problem *problem) {
   reader.program = program;
+  reader.weights = weights;
+  reader.held = -1;
   reader.file = *file;
   reader.next.layer = -1;
   if (!list_files(problem) || !list_layers(problem)) return false;
@@ -491,4 +510,4 @@ static void end(void) {
   reader.runs = false;
 }
 
-const struct accel_layer_reader accel_layers_from_files = {begin, accel_start_read, wait_alone, end};
+const struct accel_layer_reader accel_layers_from_files = {begin, accel_start_read, wait_alone, hold, end};

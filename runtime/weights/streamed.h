@@ -17,15 +17,26 @@ static inline bool rt_is_streamed(const struct accel_program *program, const str
 
 /* What reads layers. A program without any links none of it. */
 struct accel_layer_reader {
-  /* Starts the thread that reads. The file is its own from then on, as it was opened unmapped; end gives it back. */
-  bool (*begin)(const struct accel_program *program, const struct weights_file *file, struct problem *problem);
+  /* Starts the thread that reads. The file is its own from then on, as it was opened unmapped; end gives it back.
+   * weights: what the rows of program->reads are relative to. */
+  bool (*begin)(const struct accel_program *program, const struct weights_file *file, void *weights,
+                struct problem *problem);
   /* Begins to read a layer, as accel_start_read. */
   void (*start)(size_t first, void *values, size_t bytes);
   /* Waits until all that was begun is there, and leaves the work to the thread that reads. False with a problem where a
    * file could not be read. */
   bool (*wait)(struct problem *problem);
+  /* A parameter of a layer, which is read to where it comes to unless it was the last one that was. Not while a layer
+   * is on its way, or in use. Ends the process where a file could not be read. */
+  const void *(*hold)(int tensor);
   /* Ends the thread and closes the file; does nothing where none was started. */
   void (*end)(void);
 };
+
+/* Where a parameter is, as accel_layer_reader.hold where it is streamed. */
+static inline const void *rt_parameter_at(const struct accel_program *program, const void *weights, int tensor) {
+  if (rt_is_streamed(program, &program->tensors[tensor])) return program->reader->hold(tensor);
+  return (const char *)weights + program->tensors[tensor].offset;
+}
 
 #endif

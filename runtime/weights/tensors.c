@@ -6,6 +6,7 @@
 #include "runtime/weights/experts.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/sharded_rows.h"
+#include "runtime/weights/streamed.h"
 #include "runtime/weights/tensor_parts.h"
 
 #include <inttypes.h>
@@ -54,6 +55,7 @@ static bool add_state(struct tensor_list *list, const struct accel_program *prog
                       char *array) {
   for (int i = 0; i < slices_of(program, state); i++) {
     struct accel_slice slice = slice_of(program, state, i);
+    if (slice.parameter >= 0 && rt_is_streamed(program, &program->tensors[slice.parameter])) continue;
     struct tensor_view view = {.dtype = dtype_of(program, state, slice.parameter), .rank = slice.rank};
     memcpy(view.shape, slice.shape, sizeof view.shape);
     if (rt_is_on_disk(program, state)) view.scratch = program->disk.disk->scratch;
@@ -97,6 +99,43 @@ bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *p
   if (fill(list, program, file, arrays)) return true;
   rt_tensors_free(list);
   return rt_problem(problem, "no memory for the list of tensors");
+}
+
+/* ---- Streamed parameters ---- */
+
+struct streamed {
+  const struct accel_program *program;
+  int tensor;
+};
+
+static bool make_streamed(const struct tensor_view *tensor, void *out) {
+  const struct streamed *streamed = tensor->source;
+  memcpy(out, streamed->program->reader->hold(streamed->tensor), tensor->size);
+  return true;
+}
+
+static bool add_streamed(struct tensor_list *list, const struct accel_program *program, int which) {
+  const struct accel_tensor *tensor = &program->tensors[which];
+  struct tensor_view *view = &list->items[list->count++];
+  struct streamed *source = malloc(sizeof *source);
+  *view = (struct tensor_view){.name = strdup(tensor->name), .dtype = tensor->dtype, .rank = tensor->rank};
+  memcpy(view->shape, tensor->shape, sizeof view->shape);
+  view->size = (size_t)rt_shape_count(tensor->rank, tensor->shape) * rt_dtype_size(tensor->dtype);
+  view->source = source;
+  view->make = make_streamed;
+  if (source != NULL) *source = (struct streamed){program, which};
+  return source != NULL && view->name != NULL;
+}
+
+bool rt_tensors_add_streamed(struct tensor_list *list, const struct accel_program *program, struct problem *problem) {
+  if (!rt_streams(program)) return true;
+  const size_t most = (size_t)(list->count + program->n_tensors) + 1;
+  struct tensor_view *items = realloc(list->items, most * sizeof *items);
+  bool good = items != NULL;
+  if (good) list->items = items;
+  for (int i = 0; i < program->n_tensors && good; i++)
+    if (rt_is_streamed(program, &program->tensors[i])) good = add_streamed(list, program, i);
+  return good || rt_problem(problem, "no memory for the list of tensors");
 }
 
 /* ---- Parts ---- */

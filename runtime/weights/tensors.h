@@ -31,10 +31,14 @@ struct tensor_list {
 
 /* The tensors that a program keeps in one file of its checkpoints ("model"), in the order of their bytes; arrays[i] is
  * where its states[i] is, in the arena or in a copy; NULL: only names and shapes are needed, in the order of names. A
- * parameter itself is called by its name, a state of one "state.NAME.exp_avg", as PyTorch flattens an optimizer's, and
- * what belongs to no parameter by the state's name. */
+ * parameter itself, where it is not streamed, is called by its name, a state of one "state.NAME.exp_avg", as PyTorch
+ * flattens an optimizer's, and what belongs to no parameter by the state's name. */
 bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *program, const char *file,
                          char *const *arrays, struct problem *problem);
+
+/* Adds the parameters that are streamed (streamed.h), which no checkpoint has, since no run changes them: layer by
+ * layer, made as the file that the run started from has them. */
+bool rt_tensors_add_streamed(struct tensor_list *list, const struct accel_program *program, struct problem *problem);
 
 /* What this rank has of them, where ranks divide them and own[i] is its part of states[i]: "NAME[FIRST:END]", some
  * elements in a row. once: of what several ranks have, what the first of them has. */

@@ -57,7 +57,7 @@ static bool read_streamed(const struct accel_program *program, const char *path,
   if (divides && !opened) rt_weights_are_shared(NULL);
   if (!opened || (divides && !fill_own(program, &file, weights, problem))) return false;
   if (!divides) rt_weights_fill(program, &file, weights);
-  return program->reader->begin(program, &file, problem);
+  return program->reader->begin(program, &file, weights, problem);
 }
 
 void rt_trained_read(const struct accel_program *program, const char *path, void *weights) {

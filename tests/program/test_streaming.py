@@ -306,8 +306,8 @@ class Streaming(unittest.TestCase):
         self.assertGreater(fits[0][0][2]["size"], 1)
 
     def test_refusals(self):
-        for kind, keys, text in (("train", [], "a trainer has all weights in the memory of its device"),
-                                 ("train", ["devices.kind=cuda", 'memory.device_map={"h.*": cpu, "*": gpu}'], "a trainer has all weights in the memory of its device"),
+        for kind, keys, text in (("train", [], "is trained, so that it stays in memory"),
+                                 ("train", ["devices.kind=cuda", 'memory.device_map={"h.*": cpu, "*": gpu}'], "layers come to trainers on processors alone"),
                                  ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.*": 1, "*": gpu}'], "a program computes in the memory of its device"),
                                  ("evaluate", ["devices.kind=cuda", 'memory.device_map={"h.1.attn": disk, "h.*": cpu, "*": gpu}'],
                                   "'h.1.attn.c_attn.weight' is on the disk, and its layer is in the memory 'cpu'"),

@@ -238,7 +238,7 @@ bool plan_trained(struct program *program, struct diagnostics *diags) {
   for (int i = 0; i < program->weights->count; i++) {
     struct weight *weight = &program->weights->items[i];
     bool stored = program->gradients == program->weights || has_gradient(weight);
-    weight->gradient = stored ? weight_offset(program->gradients, weight->path) : -1;
+    weight->gradient = stored ? weight_offset(program->gradients, weight->place) : -1;
   }
   return true;
 }

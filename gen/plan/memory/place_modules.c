@@ -7,7 +7,9 @@
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/memory/device_map.h"
 #include "gen/program/match.h"
+#include "gen/program/optimizers.h"
 #include "gen/program/target.h"
+#include "gen/program/weights.h"
 
 struct placing {
   struct program *program;
@@ -23,6 +25,10 @@ static void add_modules(const struct placing *p, struct module *module, const st
     const struct weight_node *child = node->children[i];
     const struct parameter *parameter = child->parameter;
     if (parameter != NULL && parameter->passing) continue;
+    if (module->parent == NULL && strcmp(child->path, resident_scope(p->program)) == 0) {
+      add_modules(p, module, child); /* of the layers that are there already */
+      continue;
+    }
     const enum module_kind kind = parameter == NULL ? MODULE : parameter->buffer ? MODULE_BUFFER : MODULE_PARAMETER;
     struct module *made = module_child(p->program->arena, module, child->name, kind);
     if (child->binder != NULL) made->type = child->binder->function;
@@ -215,11 +221,25 @@ static bool refuse_homeless(const struct placing *p) {
   return false;
 }
 
+/* Why no layer comes to a trainer from the file of its weights; NULL: frozen ones can. */
+static const char *why_trainer_does_not(const struct program *program) {
+  const struct job *job = program->job;
+  if (!program->target->is_host) return "layers come to trainers on processors alone";
+  if (job->devices.ranks > 1) return "layers come to a trainer of one process alone";
+  if (job->model.weights == NULL) return "layers come from the file of model.weights, which is not set";
+  if (job_optimizer(job)->in_backward) return "lomo and adalomo have all weights in memory";
+  if (job->training.ema.decay > 0) return "training.ema averages weights that are in memory";
+  if (job->training.early_stopping.restore_best) return "training.early_stopping.restore_best takes all weights";
+  if (job->memory.activation_checkpointing == CHECKPOINTING_EVERY)
+    return "activation_checkpointing: every runs several layers again together, of which two slots have one each";
+  return NULL;
+}
+
 /* Why layers cannot come to a program's device from a place; NULL: they can. */
 static const char *why_not_streamed(const struct program *program, const struct place *place) {
   if (place->is_gpu || (program->target->is_host && !place->is_disk))
     return "a program computes in the memory of its device";
-  if (program->kind == PROGRAM_TRAIN) return "a trainer has all weights in the memory of its device";
+  if (program->kind == PROGRAM_TRAIN) return why_trainer_does_not(program);
   if (program->job->devices.ranks > 1 && !program->target->is_host)
     return "layers come from elsewhere to one GPU alone";
   if (place->is_disk && !program->target->is_host && !program->target->memory.reads_files)
@@ -242,8 +262,8 @@ static bool check_runs(const struct placing *p) {
     diag_error(p->diags, cause_of(p->program->job), "'%s' is in the memory '%s': %s", mapped->module->name, place->name,
                why);
     diag_help(p->diags, "accel-gen plan --device-map shows the map; layers come to --program evaluate and --program "
-                        "generate, on processors from a disk, on GPUs from the host too; else raise the limit of "
-                        "the device");
+                        "generate, on processors from a disk, on GPUs from the host too, and frozen ones to a trainer "
+                        "on a processor; else raise the limit of the device");
     return false;
   }
   return true;

@@ -44,6 +44,13 @@ static void note_batches(struct weight_visitor *visitor, struct shape known, str
             "leave data.eval_batch_size out, or give the parameter a shape that is the same for all batches");
 }
 
+/* What stays of a layer has the name that it has with the layer. */
+static const char *published_name(const struct program *program, const struct parameter *parameter, const char *path) {
+  const char *scope = resident_scope(program);
+  const size_t length = strlen(scope);
+  return !parameter->passing && strncmp(path, scope, length) == 0 && path[length] == '.' ? path + length + 1 : path;
+}
+
 static void add_weight(struct weight_visitor *visitor, const struct parameter *parameter, const char *path) {
   struct weight_tree *tree = visitor->context;
   const struct parameter *above = weight_parameter_above(tree->root, path);
@@ -71,7 +78,8 @@ static void add_weight(struct weight_visitor *visitor, const struct parameter *p
   node->parameter = parameter;
   node->weight = tree->count;
   tree->items = arena_grow(tree->arena, tree->items, tree->count, &tree->capacity, sizeof *tree->items);
-  tree->items[tree->count++] = (struct weight){.path = path, .parameter = parameter};
+  tree->items[tree->count++] =
+      (struct weight){.path = published_name(visitor->program, parameter, path), .place = path, .parameter = parameter};
 }
 
 static void visit_parameters(struct weight_visitor *visitor, const struct region *region, const struct node *after,
@@ -330,7 +338,7 @@ struct weight_tree *plan_weights(struct program *program, bool of_gradients, str
   visitor.visit = visit_loops;
   visit_tree(&visitor, tree);
   if (!visitor.ok) return NULL;
-  for (int i = 0; i < tree->count; i++) tree->items[i].offset = weight_offset(tree, tree->items[i].path);
+  for (int i = 0; i < tree->count; i++) tree->items[i].offset = weight_offset(tree, tree->items[i].place);
   tree->bytes = weights_type(tree)->bytes;
   return tree;
 }

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/graph/weight_visitor.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/tree.h"
+#include "gen/program/adapters.h"
 #include "gen/program/match.h"
 #include "gen/program/sharding.h"
 #include "gen/program/storage.h"
@@ -63,8 +65,11 @@ static void add_candidates(struct layer_search *search, struct weight_node *node
 
 /* Where the map has a layer, or the first thing in it that is elsewhere; NULL: all is in the memory of the device. */
 static const struct place *elsewhere(const struct program *program, const struct weight_node *node) {
-  if (node->parameter != NULL) return node->parameter->passing ? NULL : device_map_elsewhere(program->map, node->path);
   const struct place *place = NULL;
+  if (node->parameter != NULL) {
+    const struct weight *weight = &program->weights->items[node->weight];
+    return node->parameter->passing || weight_stays(weight) ? NULL : device_map_elsewhere(program->map, weight->path);
+  }
   for (int i = 0; i < node->n_children && place == NULL; i++) place = elsewhere(program, node->children[i]);
   return place;
 }
@@ -148,7 +153,8 @@ static int note_uses(struct layer_search *search, const struct region *callee, c
            search->items[at].element->array == search->items[first].element->array;
     found++;
   }
-  fits = fits && found > 0 && (found == 1 || callee->group) && is_next(search, first, found);
+  fits = fits && found > 0 && (found == 1 || (callee->group && !search->program->streams)) &&
+         is_next(search, first, found);
   for (int s = 0; s < callee->n_scopes; s++) {
     const int at = candidate_at(search, scopes[s]);
     if (at < 0) continue;
@@ -178,12 +184,13 @@ static void visit_uses(struct layer_search *search, const struct region *region,
 }
 
 static bool is_used_once(const struct layer_search *search, const struct weight_array *array) {
-  const bool evaluated = search->program->entry.second_region != NULL, trains = !search->program->streams;
+  const bool evaluated = search->program->entry.second_region != NULL, streams = search->program->streams;
+  const bool trains = search->program->kind == PROGRAM_TRAIN;
   for (int i = 0; i < search->count; i++) {
     const struct uses *uses = &search->items[i];
     if (uses->element->array != array) continue;
-    if (uses->times[0] != 1 || uses->times[1] != trains || uses->times[2] != evaluated) return false;
-    if (trains && uses->begins[0] != uses->begins[1]) return false;
+    if (uses->times[0] != 1 || uses->times[1] > trains || uses->times[2] != evaluated) return false;
+    if (!streams && (uses->times[1] == 0 || uses->begins[0] != uses->begins[1])) return false;
   }
   return true;
 }
@@ -373,7 +380,7 @@ static void add_streamed(struct program *program, const struct weight_array *arr
 /* Weights in memory are where they are, others after them. */
 static void place_streamed(struct program *program) {
   struct weight_tree *tree = program->weights;
-  int64_t end = weights_type(tree)->bytes;
+  int64_t end = tree->bytes = weights_type(tree)->bytes;
   for (int u = 0; u < program->ranks.fsdp_units.count; u++) {
     struct fsdp_unit *unit = &program->ranks.fsdp_units.items[u];
     unit->offset = end;
@@ -382,7 +389,7 @@ static void place_streamed(struct program *program) {
   for (int i = 0; i < tree->count; i++) {
     struct weight *weight = &tree->items[i];
     const int unit = fsdp_unit_of(program, weight);
-    weight->offset = weight_offset(tree, weight->path);
+    weight->offset = weight_offset(tree, weight->place);
     if (unit >= 0)
       weight->offset += program->ranks.fsdp_units.items[unit].offset -
                         weight_offset(tree, program->ranks.fsdp_units.items[unit].paths[0]);
@@ -394,10 +401,27 @@ static const char *place_text(struct arena *arena, const struct place *place) {
   return place->is_disk ? "on the disk" : arena_printf(arena, "in the memory '%s'", place->name);
 }
 
-/* Why a weight cannot be where the map has it: only whole layers stream, the last ones of their loop; NULL: it can. */
+/* Whether the model assigns to a parameter. */
+static bool is_assigned(const struct parameter *parameter) {
+  const struct region *region = parameter->value->region;
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    for (int o = 0; o < node->n_outputs && op_assigns(node->kind); o++) {
+      const int from = node->kind->memory.assigns[op_described(node->kind, o)];
+      if (from > 0 && node->inputs[from - 1] == parameter->value) return true;
+    }
+  }
+  return false;
+}
+
+/* Why a weight cannot be where the map has it: only whole layers stream, the last ones of their loop, but for what a
+ * trainer changes of them; NULL: it can. */
 static const char *why_misplaced(const struct program *program, const struct weight *weight) {
   const int unit = fsdp_unit_of(program, weight);
   const struct place *place = device_map_elsewhere(program->map, weight->path);
+  if (weight_stays(weight))
+    return place != NULL && !is_adapter(weight->path) ? "is trained, so that it stays in memory" : NULL;
+  if (unit >= 0 && is_assigned(weight->parameter)) return "is changed by the run, so that it stays in memory";
   if (unit < 0) return place != NULL ? "is of no layer that can come from there" : NULL;
   const char *path = program->ranks.fsdp_units.items[unit].paths[0];
   const struct place *of_layer = elsewhere(program, weight_node_at(program->weights->root, path));
@@ -443,7 +467,7 @@ static bool has_weight(const struct fsdp_unit *unit, const struct weight *weight
   bool has = false;
   for (int i = 0; i < unit->layers; i++) {
     const size_t length = strlen(unit->paths[i]);
-    has |= strncmp(weight->path, unit->paths[i], length) == 0 && weight->path[length] == '.';
+    has |= strncmp(weight->place, unit->paths[i], length) == 0 && weight->place[length] == '.';
   }
   return has;
 }

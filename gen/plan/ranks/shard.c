@@ -14,7 +14,7 @@ static const struct flat_range *part_of(const struct program *program, const str
  */
 static bool follows(const struct weight_tree *tree, const struct weight *weight, const struct weight *before,
                     int64_t elements) {
-  const int64_t bytes = weight_offset(tree, weight->path) - weight_offset(tree, before->path);
+  const int64_t bytes = weight_offset(tree, weight->place) - weight_offset(tree, before->place);
   return bytes == elements * dtype_size(DTYPE_FLOAT32);
 }
 

@@ -37,7 +37,7 @@ static int64_t mapped_with_parts(const struct program *program, const struct wei
     const struct flat_range *range = &ranges->items[i];
     if (range->stage != rank) continue;
     const int64_t others = (range->end - range->first - range->shard_size) * dtype_size(DTYPE_FLOAT32);
-    gaps[count++] = (struct gap){weight_offset(tree, range->weight->path), others < unit ? others : unit};
+    gaps[count++] = (struct gap){weight_offset(tree, range->weight->place), others < unit ? others : unit};
   }
   qsort(gaps, (size_t)count, sizeof *gaps, by_offset);
   for (int i = 0; i < count; i++) bytes += i == 0 || gaps[i].offset != gaps[i - 1].offset ? gaps[i].bytes : 0;

@@ -52,7 +52,7 @@ struct byte_ranges stage_tree_ranges(const struct program *program, const struct
     const struct weight *weight = &program->weights->items[i];
     const bool frozen = tree == program->gradients && tree != program->weights && weight->gradient < 0;
     if (frozen || !rank_uses(&program->ranks.pipeline, rank, weight->path)) continue;
-    add(program, &ranges, weight_offset(tree, weight->path),
+    add(program, &ranges, weight_offset(tree, weight->place),
         shape_count(weight->parameter->shape) * dtype_size(DTYPE_FLOAT32));
   }
   return joined(ranges);

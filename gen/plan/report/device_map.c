@@ -102,7 +102,8 @@ static void put_streams(struct text *text, const struct program *program, double
     bytes += module->bytes;
   }
   if (list.count == 0) return;
-  text_printf(text, "streams   %s in each forward", bytes_text(program->arena, bytes));
+  text_printf(text, "streams   %s in each forward%s", bytes_text(program->arena, bytes),
+              program->kind == PROGRAM_TRAIN ? ", and again in each backward" : "");
   if (bandwidth > 0)
     text_printf(text, ": %.3g s at %.4g MB/s, if nothing computes meanwhile", (double)bytes / bandwidth,
                 bandwidth / 1e6);
