@@ -147,7 +147,7 @@ class StreamedTraining(Trainers):
         shutil.rmtree(self.folder / "run_disk")
         least, _ = self.run_in(self.build(self.job("disk", 4)), "--quiet")
         layer = sum(value.numel() for key, value in streaming.tensors(2).items() if key.startswith("h.1.")) * 4
-        self.assertLess(abs(peak - least - (plans[0] - plans[1])), 0.02 * (LAYERS - 4) * layer)
+        self.assertLess(abs(peak - least - (plans[0] - plans[1])), 0.02 * (LAYERS - 4) * layer + streaming.BUFFERS)
 
     def test_ways(self):
         self.layers = 5

@@ -28,6 +28,7 @@ from ranks import start  # noqa: E402
 
 DISK, FITS = '{"h.0": cpu, "h.*": disk, "*": cpu}', '{"*": cpu}'
 VOCABULARY, LENGTH, LAYERS, WIDTH = 61, 32, 30, 384
+BUFFERS = 16 << 20  # what is read past the page cache comes by way of these; a run that finds its layers there touches none of them
 JOB = """model:
   source: {source}
   weights: model.safetensors
@@ -181,7 +182,7 @@ class Streaming(unittest.TestCase):
         save_file({key: value for key, value in self.weights.items() if not key.startswith("h.") or int(key.split(".")[1]) < 4},
                   self.folder / "few.safetensors")
         peak, least = self.run_in(name)[1], self.run_in(few, "--weights", "few.safetensors")[1]
-        self.assertLess(abs(peak - least - (plan["total"] - other["total"])), 0.02 * streamed)
+        self.assertLess(abs(peak - least - (plan["total"] - other["total"])), 0.02 * streamed + BUFFERS)
 
     def test_generator(self):
         flags = ("--prompt", "1 2 3 4 5 6 7", "--tokens", "20", "--seed", "5", "--logits")
