@@ -51,6 +51,10 @@ bool rule_matches(const char *pattern, const char *name);
 /* The learning rate of step `at`, and the factor of the weight decay there. */
 double rule_rate(const struct job *job, int64_t at);
 
+/* The steps of its warm-up, and the step at which its decay ends. */
+double rule_warmup(const struct job *job);
+double rule_decay(const struct job *job);
+
 /* The steps at which the schedule changes its form, in increasing order, up to `most`: their number. */
 int rule_corners(const struct job *job, int64_t *steps, int most);
 

@@ -8,26 +8,26 @@ static double steps_of(const struct job *job, int64_t samples) {
   return ceil((double)samples / (double)job->data.batch_size / (double)job->accumulation.num_steps);
 }
 
-static double warmup(const struct job *job) {
+double rule_warmup(const struct job *job) {
   if (job->schedule.warmup_samples > 0) return steps_of(job, job->schedule.warmup_samples);
   if (job->schedule.warmup_fraction > 0) return ceil(job->schedule.warmup_fraction * (double)job->training.steps);
   return (double)job->schedule.warmup_steps;
 }
 
-static double decay(const struct job *job) {
+double rule_decay(const struct job *job) {
   if (job->schedule.decay_samples > 0) return steps_of(job, job->schedule.decay_samples);
   return job->schedule.decay_steps > 0 ? (double)job->schedule.decay_steps : (double)job->training.steps;
 }
 
 /* wsd: the step at which the decay begins. */
 static double stable_until(const struct job *job) {
-  const double W = warmup(job), D = decay(job);
+  const double W = rule_warmup(job), D = rule_decay(job);
   if (job->schedule.stable_steps >= 0) return W + (double)job->schedule.stable_steps;
   return fmax(D - rint(job->schedule.decay_fraction * D), W);
 }
 
 static double one_cycle(const struct job *job, double n) {
-  const double D = decay(job), top = job->optimizer.lr, first = top / job->schedule.div_factor;
+  const double D = rule_decay(job), top = job->optimizer.lr, first = top / job->schedule.div_factor;
   const double last = first / job->schedule.final_div_factor, peak = job->schedule.pct_start * D - 1;
   const bool rises = n <= peak;
   const double from = rises ? first : top, to = rises ? top : last;
@@ -38,8 +38,8 @@ static double one_cycle(const struct job *job, double n) {
 }
 
 static double wsd(const struct job *job, double n) {
-  const double top = job->optimizer.lr, low = job->schedule.min_lr, D = decay(job), from = stable_until(job);
-  double d = n >= D ? 1 : fmin(fmax((n - from) / (D - from), 0), 1);
+  const double top = job->optimizer.lr, low = job->schedule.min_lr, D = rule_decay(job), from = stable_until(job);
+  const double d = n >= D ? 1 : n <= from ? 0 : (n - from) / (D - from);
   if (job->schedule.decay_type == DECAY_SQRT) return top + (low - top) * sqrt(d);
   if (job->schedule.decay_type == DECAY_COSINE) return low + (top - low) * (1 + cos(3.14159265358979323846 * d)) / 2;
   return top + (low - top) * d;
@@ -53,8 +53,8 @@ static double restarts(const struct job *job, double d) {
 }
 
 static double unwarmed(const struct job *job, double n) {
-  const double top = job->optimizer.lr, low = job->schedule.min_lr, W = warmup(job), D = decay(job);
-  const double d = n >= D ? 1 : D > W ? fmin(fmax((n - W) / (D - W), 0), 1) : 1, since = fmax(n - W, 0);
+  const double top = job->optimizer.lr, low = job->schedule.min_lr, W = rule_warmup(job), D = rule_decay(job);
+  const double d = n >= D ? 1 : n <= W ? 0 : (n - W) / (D - W), since = fmax(n - W, 0);
   const double T = job->schedule.timescale > 0 ? (double)job->schedule.timescale : W > 0 ? W : 10000;
   switch (job->schedule.name) {
   case SCHEDULE_CONSTANT:
@@ -82,13 +82,13 @@ static double unwarmed(const struct job *job, double n) {
 }
 
 double rule_rate(const struct job *job, int64_t at) {
-  const double n = (double)at, W = warmup(job);
+  const double n = (double)at, W = rule_warmup(job);
   const double rate = unwarmed(job, n);
   return job->schedule.name != SCHEDULE_ONE_CYCLE && n < W ? rate * (n + 1) / W : rate;
 }
 
 int rule_corners(const struct job *job, int64_t *steps, int most) {
-  const int64_t W = (int64_t)warmup(job), D = (int64_t)decay(job), last = job->training.steps - 1;
+  const int64_t W = (int64_t)rule_warmup(job), D = (int64_t)rule_decay(job), last = job->training.steps - 1;
   const int64_t candidates[] = {W - 1, W, W + 1, (W + D) / 2, (int64_t)stable_until(job), D - 1, D, last};
   int count = 0;
   for (int64_t k = 0; k < (int64_t)(sizeof candidates / sizeof *candidates); k++) {
