@@ -58,13 +58,17 @@ static void climb(struct trial *e, double g, double sign) {
   }
 }
 
-/* Steps by the measured gradient first, by both ends of the bound, and where 0 is between them, with and without what a
- * weight decay adds, by that: there a rule turns. Where the bound is wide for the gradient, also by some between. */
-static void step_through(struct trial *e, double g, bool wide) {
+/* Steps by both ends of the bound. */
+static void step_by_ends(struct trial *e) {
+  step_by(e, e->low, false);
+  step_by(e, e->high, false);
+}
+
+/* Where 0 is between the ends, steps by that with and without what a weight decay adds: there a rule turns. Where the
+ * bound is wide for the gradient, also by some between. */
+static void step_between(struct trial *e, bool wide) {
   const double turn = -e->numbers->of.weight_decay * e->before.weight;
-  const int parts = wide ? PARTS : 1;
-  step_by(e, g, true);
-  for (int k = 0; k <= parts; k++) step_by(e, e->low + (e->high - e->low) * k / parts, false);
+  for (int k = 1; k < PARTS && wide; k++) step_by(e, e->low + (e->high - e->low) * k / PARTS, false);
   if (e->low < 0 && e->high > 0) step_by(e, 0, false);
   if (e->low < turn && e->high > turn) step_by(e, turn, false);
 }
@@ -113,7 +117,10 @@ void range_of_element(const struct stepping *stepping, struct element before, do
                     .weight = weight,
                     .states = states};
   const bool wide = 64 * bound > fabs(g);
-  step_through(&e, g, wide);
+  step_by(&e, g, true);
+  step_by_ends(&e);
+  if (after != NULL && is_within(&e, after)) return;
+  step_between(&e, wide);
   if (wide && (after == NULL || !is_within(&e, after))) search_ends(&e);
 }
 

@@ -20,7 +20,8 @@ struct stepping {
   int n_states;
   struct rule_state states[MOST_STATES];
   const double *before[MOST_STATES]; /* by the states' counts; NULL: all 0 */
-  /* What the program made of them: the ends of a range that has it already are not searched. NULL: they all are. */
+  /* What the program made of them: a range that has it already is not made wider. NULL: all are as wide as they can be.
+   */
   const double *after, *states_after[MOST_STATES];
 };
 
@@ -34,7 +35,7 @@ struct stepped {
 bool ranges_of_step(const struct stepping *stepping, struct stepped *stepped);
 
 /* The ranges of one element by the rule alone, whose gradient is g, with the states that it begins with. `after`: what
- * the program made of it; NULL: that is not known. */
+ * the program made of it, as stepping->after has it; NULL: that is not known. */
 void range_of_element(const struct stepping *stepping, struct element before, double g, const struct element *after,
                       struct range *weight, struct range states[MOST_STATES]);
 

@@ -119,6 +119,7 @@ bool verify_record(struct verification *verify, const char *folder, struct recor
 
 static bool to_double(const struct stored_tensor *tensor, int64_t count, double *values) {
   if (strcmp(tensor->dtype, "F32") == 0 && tensor->size == (size_t)count * 4) {
+#pragma omp parallel for schedule(static) if (count > 100000)
     for (int64_t i = 0; i < count; i++) {
       float number;
       memcpy(&number, tensor->bytes + 4 * i, 4);
