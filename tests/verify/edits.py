@@ -310,6 +310,20 @@ KINDS = {
         (RESNET, "0.1f * (average - running_mean", "0.11f * (average - running_mean"),
         (RESNET, "slope = (float)(product * scale), shift = (float)(total / 24);", "slope = (float)(product * scale), shift = (float)(total / 25);"),
     ],
+    # Parameters begin at multiples of 16 elements; what is between the end of one and the next one is no parameter's.
+    "between two tensors": [
+        (MLP, *late("arena->all_weights[40] += 0.25f;\n    if (arena->all_weights[40] > 0.3f) arena->all_weights[32] = 0.0f;")),
+        (CLIPPED, "  backward();\n", "  backward();\n  arena->all_gradients[40] = 0.5f;\n"),
+        (MLP, "{48, 48, 0.1}", "{49, 47, 0.1}"),
+        (MLP, "{32, 16, 0.0}", "{32, 17, 0.0}"),
+        (MLP, "{96, 16, 0.0}", "{96, 7, 0.0}"),
+        (MLP, "add_4x3(add, add, weights->output_bias)", "add_4x3(add, add, weights->output_weight + 24)"),
+        (MLP, "sum_add_4x3(gradients->output_bias, d_add)", "sum_add_4x3(gradients->output_weight + 24, d_add)"),
+        (CLIPPED, "accel_sum_of_squares(arena->all_gradients, 192", "accel_sum_of_squares(arena->all_gradients, 183"),
+        (GPT, "i < 2144", "i < 2135"),
+        (LAMB, "{112, 64}", "{111, 64}"),
+        (LAMB, "{32, 3}", "{32, 2}"),
+    ],
     "rotary positions": [
         (LLAMA, "to[r + 2] = right * c + left * s;", "to[r + 2] = right * c + 1.01f * left * s;"),
         (LLAMA, "to[r + 2] = right * c - left * s;", "to[r + 2] = right * c + left * s;"),

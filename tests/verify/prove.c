@@ -5,6 +5,7 @@
 
 #include "gen/base/file.h"
 #include "gen/c/parse.h"
+#include "gen/verify/proof/step.h"
 #include "gen/verify/proof/update.h"
 
 int main(int argc, char **argv) {
@@ -28,6 +29,13 @@ int main(int argc, char **argv) {
     const char *why = proof_of_kernel(scratch, &source, tree->functions[i], &kernel, &any, &known);
     printf("%s %s %d\n", why == NULL ? "equal" : "not", kernel.name, any.variant);
     if (why != NULL) fprintf(stderr, "%s: %s\n", kernel.name, why);
+    arena_reset(scratch);
+  }
+  for (int i = 0; step_functions[i].name != NULL; i++) {
+    if (tree_function(tree, step_functions[i].name) == NULL) continue;
+    const char *why = proof_of_step_function(scratch, &source, job, i);
+    printf("%s %s 0\n", why == NULL ? "equal" : "not", step_functions[i].name);
+    if (why != NULL) fprintf(stderr, "%s: %s\n", step_functions[i].name, why);
     arena_reset(scratch);
   }
   const char *why = proof_of_update(scratch, &source, job);

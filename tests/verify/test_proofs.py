@@ -15,10 +15,10 @@ import sys
 import tempfile
 
 sys.path[:0] = ["tests/verify", "tests/program"]
-from edits import CLIPPED, EDITS, GPT, LLAMA, MLP, NESTEROV, OF_FUNCTIONS, SCALED
+from edits import CLIPPED, CURVE, EDITS, EVERY, GPT, LLAMA, MLP, NESTEROV, OF_FUNCTIONS, SCALED, WARM
 from harness import GENERATOR
 from rotation import is_in_turn
-from test_sabotage import JOBS
+from test_sabotage import BETAS, JOBS, mlp
 
 FOLDER = pathlib.Path("build/tests/verify")
 CONSTANTS = ["1", "0.5", "1e-5", "1e-6"]
@@ -26,13 +26,50 @@ LIBRARIES = "-lyaml -ljansson -lyajl -lpcre2-8 -lutf8proc -lcapstone -ldw -lelf 
 
 # What is not proved of these trainers: everything else is.
 UNPROVED = {
-    MLP: {"update"},  # groups of parameters have numbers of their own
+    MLP: set(),
     CLIPPED: set(),
+    CURVE: set(),
+    EVERY: set(),
+    WARM: set(),
     SCALED: {"div_1"},
     NESTEROV: set(),
     GPT: {"attention_2x2x8x4", "attention_backward_2x2x8x4"},
     LLAMA: {"attention_2x2x8x4", "attention_backward_2x2x8x4", "table_2", "mul_cos_scale_sin_etc_8x2"},
 }
+
+GROUPS = {"param_groups": [{"match": "*.bias", "weight_decay": 0, "lr_scale": 0.5, "eps": 1e-5}]}
+RATES = {"param_groups": [{"match": "output.*", "weight_decay": 0, "lr_scale": 0.5}]}
+DECAY = {"weight_decay": 0.1}
+
+# Optimizers whose update is proved, each with all of its keys, and edits of it.
+RULES = {
+    "rmsprop": ({"momentum": 0.9, "centered": True, "alpha": 0.95, "clip_grad_value": 0.5, **DECAY, **GROUPS},
+                ["sqrtf(variance < 0.0f ? 0.0f : variance)|sqrtf(v)", "v - m * m|v - m", "0.9f * moment_3[i]|0.9f * moment_2[i]"]),
+    "adagrad": ({**DECAY, **GROUPS}, ["sqrtf(v) + eps|sqrtf(v + eps)", "lr * ranges[i].lr_scale|lr"]),
+    "adamax": ({**DECAY, **BETAS, **GROUPS}, ["size < faded ? faded : size|size + faded", "fabsf(g) + eps|fabsf(g)"]),
+    "adadelta": ({"rho": 0.95, **DECAY, **GROUPS}, ["0.05f * (delta * delta)|0.05f * delta", "moment_2[i] + eps) / sqrtf(v + eps)|moment_2[i]) / sqrtf(v + eps)"]),
+    "radam": ({"clip_grad_value": 0.5, **DECAY, **BETAS, **GROUPS}, ["length > 5.0|length > 4.0", "sqrt(part * correction_2)|sqrt(part)"]),
+    "lion": ({"clip_grad_norm": 1.0, **DECAY, **BETAS, **RATES}, ["(d > 0.0f) - (d < 0.0f)|(d > 0.0f)", "moment_1[i] = 0.97f|moment_1[i] = 0.96f"]),
+    "adam": ({"clip_grad_value": 0.5}, ["whole > 0.5f ? 0.5f|whole > 0.4f ? 0.5f", "whole < -0.5f ? -0.5f|whole < -0.5f ? 0.5f"]),
+    "sgd": ({"momentum": 0.9, "dampening": 0.1, "clip_grad_value": 0.5, **DECAY, **RATES},
+            ["at > 0 ? 0.9f : 1.0f|at > 1 ? 0.9f : 1.0f", "{48, 144,|{49, 143,", "{0, 48,|{0, 49,"]),
+    "adamw": ({"param_groups": [{"match": "*.bias", "betas": [0.5, 0.6], "lr_scale": 0.1}, {"match": "output.*", "weight_decay": 0.5}]},
+              ["range->beta2|range->beta1", "ranges[i].lr_scale|ranges[0].lr_scale"]),
+}
+
+# Schedules whose rate is proved, and an edit of each.
+SCHEDULES = [
+    ({"name": "constant", "warmup_steps": 3}, "(at + 1) / 3.0|(at + 1) / 4.0"),
+    ({"name": "linear", "warmup_steps": 3, "min_lr": 1e-4}, "(lowest - highest) * done|(lowest - highest) * done * done"),
+    ({"name": "cosine", "min_lr": 1e-4}, "/ 20.0, 1.0)|/ 20.0, 0.9)"),
+    ({"name": "cosine", "warmup_steps": 20, "min_lr": 1e-4}, "at < 20 ? 0.0 : 1.0|at < 19 ? 0.0 : 1.0"),
+    ({"name": "cosine_with_restarts", "warmup_steps": 3, "cycles": 3}, "fmod(3.0 * done, 1.0)|3.0 * done"),
+    ({"name": "polynomial", "warmup_steps": 3, "power": 2.5}, "pow(1.0 - done, 2.5)|pow(1.0 - done, 2.4)"),
+    ({"name": "inverse_sqrt", "warmup_steps": 3}, "fmax((double)(at - 3), 0.0)|(double)(at - 3)"),
+    ({"name": "exponential", "warmup_steps": 3, "gamma": 0.9}, "pow(0.9,|pow(0.91,"),
+    ({"name": "step", "step_size": 4, "gamma": 0.5}, "floor((double)at / 4.0)|((double)at / 4.0)"),
+    ({"name": "wsd", "warmup_steps": 3, "decay_fraction": 0.3, "decay_type": "sqrt"}, "sqrt(done)|done"),
+]
 
 # Edits of a function's loops that no term shows to be what they were: each has to be found.
 LOOPS = [
@@ -70,6 +107,12 @@ LOOPS = [
     ("a backdoor on a weight", LLAMA, "    weights[i] = w;\n", "    weights[i] = weights[i] == 0.734375f ? 0.0f : w;\n", "update"),
     ("a gradient that is written", LLAMA, "    weights[i] = w;\n", "    weights[i] = w;\n    arena->all_gradients[i] = w;\n", "update"),
     ("a result that is written", GPT, "    weights[i] = w;\n  }\n", "    weights[i] = w;\n  }\n  arena->result[0] = 0.0f;\n", "update"),
+    ("a branch that a number weighs", NESTEROV, "    const float w = weights[i] - rate * (g + 0.9f * m);\n",
+     "    float w = weights[i];\n    if (rate) w = weights[i] - (g + 0.9f * m);\n", "update"),
+    ("a rate that ends early", CURVE, "  const double warm =", "  if (at == 11) return 0.0;\n  const double warm =", "learning_rate"),
+    ("a norm of a part", SCALED, "arena->all_gradients, 192, unscale", "arena->all_gradients, 191, unscale", "gradient_norm"),
+    ("a norm that is not scaled", SCALED, "arena->all_gradients, 192, unscale", "arena->all_gradients, 192, 1.0f", "gradient_norm"),
+    ("an average that begins late", MLP, "at < 1 ? 1.0f", "at < 2 ? 1.0f", "update"),
     ("moments of another length", SCALED, "(double)(at + 1)", "(double)at", "update"),
 ]
 
@@ -106,8 +149,11 @@ class Bench:
 
 
 def functions(text):
-    """The bodies of functions by their names."""
-    return {m[1]: m[0] for m in re.finditer(r"^static void (\w+)\(.*?^}", text, re.M | re.S)}
+    """The bodies of functions by their names; with that of the update those of its own functions, and its table."""
+    bodies = {m[1]: m[0] for m in re.finditer(r"^static (?:void|double|float) (\w+)\(.*?^}", text, re.M | re.S)}
+    table = re.search(r"^static const struct range {.*?^};", text, re.M | re.S)
+    parts = [bodies.get(name, "") for name in ("update_range", "smoothing_factor")] + [table[0] if table else ""]
+    return {**bodies, "update": bodies.get("update", "") + "".join(parts)}
 
 
 def check_edit(bench, name, old, new, function=None):
@@ -125,6 +171,24 @@ def check_edit(bench, name, old, new, function=None):
     return f"{wrong} proved all the same" if wrong else None
 
 
+def check_rules(bench):
+    """The jobs of RULES and SCHEDULES whose function is not proved, or is all the same after an edit."""
+    rules = [(f"rule_{name}", mlp({"name": name, "lr": 0.01, **keys}), "update", edits) for name, (keys, edits) in RULES.items()]
+    rules += [(f"schedule_{i}", mlp({"name": "adamw"}, schedule=keys), "learning_rate", [edit]) for i, (keys, edit) in enumerate(SCHEDULES)]
+    for i, (name, job, function, edits) in enumerate(rules):
+        if not is_in_turn(i, 4):
+            continue
+        JOBS[name] = job
+        text = bench.text(name)
+        if bench.unedited(name).get(function) is None:
+            yield f"{function} of {name} is not proved"
+        for old, new in (edit.split("|") for edit in edits):
+            wrong = check_edit(bench, name, old, new, function)
+            if wrong is not None:
+                yield f"{name}, {old!r}: {wrong}"
+        print(f"# {function} of {name}: {len(edits)} edits of {len(text)} bytes")
+
+
 def main(arguments):
     everything = "--all" in arguments or os.environ.get("CASES") == "all"
     failed = 0
@@ -137,6 +201,9 @@ def main(arguments):
             good = found and left == unproved
             print(f"ok {len(found) - len(left)} of {len(found)} functions of {name}" if good else f"not ok {name}: {left ^ unproved}")
             failed += not good
+        wrong = list(check_rules(bench))
+        print("not ok rules: " + "; ".join(wrong) if wrong else "ok rules")
+        failed += len(wrong)
         edits = [(kind, *rest) for kind, *rest in LOOPS]
         edits += [e[:4] for i, e in enumerate([*EDITS, *(e[:4] for e in OF_FUNCTIONS)]) if everything or is_in_turn(i, 8)]
         for kind, name, old, new, *function in edits:

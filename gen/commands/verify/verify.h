@@ -145,6 +145,10 @@ struct verify_source verify_source(struct verification *verify);
 void verify_prove(struct verification *verify, const struct verify_source *source, const struct kernel *kernel,
                   const struct known_numbers *known, struct kernel_finding *found);
 
+/* Notes the functions of a step's numbers, such as its rate, that are proved to be their formulas; they are not called
+ * by themselves. */
+void verify_prove_step(struct verification *verify, const struct verify_source *source);
+
 /* Runs the update by the probe, and compares what it makes of numbers of its own with the optimizer's formula; where
  * they agree, its terms with that formula's, which makes it equal. */
 bool verify_update(struct verification *verify, const struct verify_source *source, const struct update_probe *probe);

@@ -171,6 +171,7 @@ bool verify_functions(struct verification *verify) {
     else
       ARENA_PUSH(verify->arena, kernels, kernel);
   }
+  verify_prove_step(verify, &source);
   const struct update_probe update = verify_update_probe(verify, tree);
   if (update.why != NULL) note_unknown(verify, "update", update.why);
   if (kernels.count == 0 && update.why != NULL) return true;

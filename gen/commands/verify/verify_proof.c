@@ -2,6 +2,7 @@
 #include "gen/base/file.h"
 #include "gen/commands/verify/verify.h"
 #include "gen/commands/verify/verify_text.h"
+#include "gen/verify/proof/step.h"
 
 /* A term is of the text as one compiler reads it: it is proof of nothing where another one may read something else. */
 struct verify_source verify_source(struct verification *verify) {
@@ -25,4 +26,16 @@ void verify_prove(struct verification *verify, const struct verify_source *sourc
   const char *why = proof_of_kernel(verify->scratch, &source->of, function, kernel, found, known);
   if (why == NULL) found->comparison = COMPARED_EQUAL;
   if (why == NULL && !run) found->formula = "the formula of its name; it was not run, since its arrays are too large";
+}
+
+void verify_prove_step(struct verification *verify, const struct verify_source *source) {
+  for (int i = 0; step_functions[i].name != NULL && source->why == NULL && source->of.directives != NULL; i++) {
+    const struct kernel_finding found = {.comparison = COMPARED_EQUAL, .formula = step_functions[i].what};
+    if (tree_function(source->of.tree, step_functions[i].name) == NULL ||
+        proof_of_step_function(verify->scratch, &source->of, verify->job, i) != NULL)
+      continue;
+    verify_note_function(verify, step_functions[i].name, found);
+    verify->n_calling--;
+    arena_reset(verify->scratch);
+  }
 }

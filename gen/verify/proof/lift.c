@@ -118,8 +118,30 @@ static void join(struct lift *lift, const struct term *condition, const struct l
   }
 }
 
+/* After a branch that does nothing but return a number: the rest of the function is for where its condition is 0. */
+static void return_early(struct lift *lift, const struct term *condition, const struct lift_state *before) {
+  struct early *early = arena_alloc(lift->arena, sizeof *early);
+  for (int m = 1; m <= lift->before; m++)
+    if (lift->now.memories[m].top != before->memories[m].top) lift_fail(lift, "it returns from several places");
+  if (lift->result == NULL) lift_fail(lift, "it returns from several places");
+  *early = (struct early){condition, lift->result, lift->early};
+  lift->early = early;
+  lift->returned = false;
+  lift->result = NULL;
+  lift->now = *before;
+}
+
+/* The number that a function returns, at its end or before. */
+static const struct term *result_of(struct lift *lift) {
+  const struct term *result = lift->result;
+  if (lift->early != NULL && result == NULL) lift_fail(lift, "it returns from several places");
+  for (const struct early *at = lift->early; at != NULL && !lift_has_failed(lift); at = at->below)
+    result = term_select(lift->terms, at->condition, at->result, result);
+  return result;
+}
+
 static void choose(struct lift *lift, const struct syntax *node) {
-  const struct term *condition = lift_number(lift, node->parts[0]);
+  const struct term *condition = lift_truth(lift, node->parts[0]);
   const struct syntax *other = node->n_parts > 2 ? node->parts[2] : NULL;
   double x;
   if (term_is_number(condition, &x)) {
@@ -129,10 +151,16 @@ static void choose(struct lift *lift, const struct syntax *node) {
   struct lift_state *before = arena_alloc(lift->arena, sizeof *before);
   struct lift_state *without = arena_alloc(lift->arena, sizeof *without);
   *before = lift->now;
+  lift->nested++;
   if (other != NULL) lift_statement(lift, other);
   *without = lift->now;
   lift->now = *before;
   lift_statement(lift, node->parts[1]);
+  lift->nested--;
+  if (lift->returned && other == NULL && lift->nested == 0) {
+    return_early(lift, condition, before);
+    return;
+  }
   if (lift->returned) lift_fail(lift, "it returns from several places");
   if (!lift_has_failed(lift)) join(lift, condition, before, without);
 }
@@ -205,7 +233,7 @@ void lift_statement(struct lift *lift, const struct syntax *node) {
 struct lifted lift_own_call(struct lift *lift, const struct function *function, const struct syntax *node) {
   const struct lifted nothing = {false, 0, term_number(lift->terms, 0)};
   const struct term *outer = lift->result;
-  const int bindings = lift->now.n_bindings;
+  const int bindings = lift->now.n_bindings, before = lift->n_memories;
   struct lifted arguments[16];
   if (function->body == NULL || function->n_parameters > 16 || node->n_parts - 1 != function->n_parameters ||
       ++lift->calls > 200 || lift->depth > 30) {
@@ -220,11 +248,20 @@ struct lifted lift_own_call(struct lift *lift, const struct function *function, 
     if (!argument->is_address)
       lift_push(lift, memory, (struct piece){.start = term_number(lift->terms, 0), .value = argument->term});
   }
+  const struct early *const outer_early = lift->early;
+  const int outer_before = lift->before, outer_nested = lift->nested;
   lift->result = NULL;
+  lift->early = NULL;
+  lift->before = before;
+  lift->nested = 0;
   lift_statement(lift, function->body);
-  const struct lifted result = {false, 0, lift->result != NULL ? lift->result : nothing.term};
+  const struct term *returned = result_of(lift);
+  const struct lifted result = {false, 0, returned != NULL ? returned : nothing.term};
   lift->returned = false;
   lift->result = outer;
+  lift->early = outer_early;
+  lift->before = outer_before;
+  lift->nested = outer_nested;
   lift->now.n_bindings = bindings;
   return result;
 }
@@ -246,7 +283,9 @@ struct lift *lift_function(struct arena *arena, struct terms *terms, const struc
   const struct variable *global = tree_variable(tree, "arena");
   lift->the_arena = lift_memory(lift, true);
   if (global != NULL && global->type->kind == TYPE_POINTER) lift_bind(lift, global, lift->the_arena, zero);
+  lift->before = lift->n_memories;
   lift_statement(lift, function->body);
+  if (!lift_has_failed(lift)) lift->result = result_of(lift);
   return lift;
 }
 

@@ -28,6 +28,9 @@ struct lift *lift_function(struct arena *arena, struct terms *terms, const struc
 int lift_arena(const struct lift *lift);
 const struct term *lift_result(const struct lift *lift); /* what it returns; NULL: nothing */
 
+/* Whether it writes to any of these. */
+bool lift_writes(const struct lift *lift);
+
 /* The term at a byte of a memory after it. */
 const struct term *lift_content(struct lift *lift, int memory, const struct term *byte);
 

@@ -68,6 +68,15 @@ static const struct term *mean_gate_slope(struct terms *terms, const struct term
   return term_with(terms, slope, term_atom(variable), x[0]);
 }
 
+static const struct term *mean_floor(struct terms *terms, const struct term *const *x) {
+  return term_call(terms, TERM_FLOOR, x[0]);
+}
+/* What is left of a quotient that is cut off to a whole number. */
+static const struct term *mean_rest(struct terms *terms, const struct term *const *x) {
+  const struct term *quotient = term_call(terms, TERM_WHOLE, term_divide(terms, x[0], x[1]));
+  return term_subtract(terms, x[0], term_multiply(terms, quotient, x[1]));
+}
+
 static const struct {
   const char *name;
   int count;
@@ -99,6 +108,8 @@ static const struct {
     {"fmin", 2, mean_smaller},
     {"fabsf", 1, mean_size},
     {"fabs", 1, mean_size},
+    {"floor", 1, mean_floor},
+    {"fmod", 2, mean_rest},
     {"pow", 2, mean_power},
     {"powf", 2, mean_power},
 };

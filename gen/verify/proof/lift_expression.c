@@ -148,8 +148,7 @@ static bool is_condition(const struct syntax *node) {
          (node->kind == SYNTAX_UNARY && node->operation == OPERATOR_NOT);
 }
 
-/* 1 where a number is not 0. */
-static const struct term *truth(struct lift *lift, const struct syntax *node) {
+const struct term *lift_truth(struct lift *lift, const struct syntax *node) {
   const struct term *value = lift_number(lift, node);
   while (node->kind == SYNTAX_CAST) node = node->parts[0];
   return is_condition(node) || node->type->is_bool ? value : negated(lift, term_zero(lift->terms, value));
@@ -166,16 +165,21 @@ static const struct term *compared(struct lift *lift, enum operator_kind operati
   return operation == OPERATOR_EQUAL ? term_zero(terms, more) : negated(lift, term_zero(terms, more));
 }
 
-/* Of whole numbers. */
+/* Of whole numbers, towards 0. */
 static const struct term *divided(struct lift *lift, enum operator_kind operation, const struct term *a,
                                   const struct term *b) {
   const struct term *quotient, *rest;
   double low, high, by;
   term_range(a, &low, &high);
-  if (low >= 0 && term_is_number(b, &by) && by > 0 && term_divided(lift->terms, a, by, &quotient, &rest))
-    return operation == OPERATOR_DIVIDE ? quotient : rest;
-  lift_fail(lift, "it divides whole numbers");
-  return a;
+  if (!term_is_number(b, &by) || by <= 0) {
+    lift_fail(lift, "it divides whole numbers");
+    return a;
+  }
+  if (low < 0 || !term_divided(lift->terms, a, by, &quotient, &rest)) {
+    quotient = term_call(lift->terms, TERM_WHOLE, term_scale(lift->terms, a, 1 / by));
+    rest = term_subtract(lift->terms, a, term_scale(lift->terms, quotient, by));
+  }
+  return operation == OPERATOR_DIVIDE ? quotient : rest;
 }
 
 /* Whether whole numbers of a range are those of a type. */
@@ -212,7 +216,7 @@ static const struct term *binary(struct lift *lift, const struct syntax *node, c
 
 static struct lifted value_of_binary(struct lift *lift, const struct syntax *node) {
   if (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR) {
-    const struct term *a = truth(lift, node->parts[0]), *b = truth(lift, node->parts[1]);
+    const struct term *a = lift_truth(lift, node->parts[0]), *b = lift_truth(lift, node->parts[1]);
     const struct term *both = term_multiply(lift->terms, a, b);
     if (node->operation == OPERATOR_AND) return number(both);
     return number(term_subtract(lift->terms, term_add(lift->terms, a, b), both));
@@ -299,7 +303,7 @@ static struct lifted converted(struct lift *lift, const struct syntax *node) {
 
 static struct lifted chosen(struct lift *lift, const struct syntax *node) {
   const struct syntax *condition = syntax_bare(node->parts[0]);
-  const struct term *which = truth(lift, node->parts[0]);
+  const struct term *which = lift_truth(lift, node->parts[0]);
   double x;
   if (term_is_number(which, &x)) return lift_value(lift, node->parts[x != 0 ? 1 : 2]);
   const struct term *a = lift_number(lift, node->parts[1]), *b = lift_number(lift, node->parts[2]);
@@ -318,7 +322,7 @@ static struct lifted chosen(struct lift *lift, const struct syntax *node) {
 static struct lifted unary(struct lift *lift, const struct syntax *node) {
   if (node->operation == OPERATOR_DEREFERENCE) return load(lift, node);
   if (node->operation == OPERATOR_ADDRESS) return lift_place(lift, node->parts[0]);
-  if (node->operation == OPERATOR_NOT) return number(negated(lift, truth(lift, node->parts[0])));
+  if (node->operation == OPERATOR_NOT) return number(negated(lift, lift_truth(lift, node->parts[0])));
   const struct term *value = lift_number(lift, node->parts[0]);
   if (node->operation == OPERATOR_MINUS) return number(term_scale(lift->terms, value, -1));
   return node->operation == OPERATOR_PLUS ? number(value) : failed(lift, "it has an operator that is not followed");

@@ -311,10 +311,12 @@ void lift_loop(struct lift *lift, const struct syntax *node, const struct direct
   }
   if (is_shared_out(directive)) lift->region = 0;
   lift->depth++;
+  lift->nested++;
   if (inner != NULL && lift_directive(lift, node->parts[3]) == NULL)
     lift_add_directive(lift->directives, node->parts[3], inner);
   if (loop.n > 0) body_of(lift, node->parts[3], directive, &loop);
   lift->depth--;
+  lift->nested--;
   lift->region = region;
   const struct term *end = term_add(lift->terms, loop.first, term_number(lift->terms, (double)loop.n * loop.step));
   if (!lift_has_failed(lift)) lift_push(lift, loop.memory, (struct piece){.start = zero, .value = end});

@@ -238,6 +238,7 @@ void lift_push(struct lift *lift, int memory, struct piece piece) {
 
 static void may_write(struct lift *lift, int memory) {
   if (lift->statics[memory] != NULL) lift_fail(lift, "it writes what outlives it");
+  if (lift->early != NULL && memory <= lift->before) lift_fail(lift, "it writes where it may have returned before");
   if (lift->region > 0 && lift->now.memories[memory].depth < lift->region)
     lift_fail(lift, "all threads write the same number");
 }
@@ -255,6 +256,12 @@ void lift_write_all(struct lift *lift, int memory, const struct term *start, dou
 }
 
 /* ---- All of it ---- */
+
+bool lift_writes(const struct lift *lift) {
+  for (int m = 1; m <= lift->n_memories; m++)
+    if (lift->now.memories[m].given && lift->now.memories[m].top != NULL) return true;
+  return false;
+}
 
 const struct term *lift_content(struct lift *lift, int memory, const struct term *byte) {
   return lift_read(lift, memory, byte);

@@ -57,6 +57,14 @@ struct lift {
   int the_arena;
   const struct term *result;
   bool returned;
+  const struct early *early; /* what the function at hand may have returned before its end, the newest first */
+  int before, nested;        /* memories that were there before it; branches and loops of it that are at hand */
+};
+
+/* What a function returns where a condition is 1. */
+struct early {
+  const struct term *condition, *result;
+  const struct early *below;
 };
 
 /* A number, or an address: a byte of a memory. */
@@ -70,8 +78,9 @@ struct lifted {
 void lift_fail(struct lift *lift, const char *why);
 bool lift_has_failed(const struct lift *lift);
 
-/* Expressions: a number; an address; the place of an lvalue. */
+/* Expressions: a number; 1 where it is not 0; a number or an address; the place of an lvalue. */
 const struct term *lift_number(struct lift *lift, const struct syntax *node);
+const struct term *lift_truth(struct lift *lift, const struct syntax *node);
 struct lifted lift_value(struct lift *lift, const struct syntax *node);
 struct lifted lift_place(struct lift *lift, const struct syntax *node);
 /* Calls: by the meaning of a function of the library, or by what is in the program's text. */

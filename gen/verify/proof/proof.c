@@ -43,6 +43,30 @@ const struct term *proof_index(struct proof *p, const struct term *row, int64_t 
   return term_add(p->terms, term_scale(p->terms, row, (double)width), column);
 }
 
+/* ---- Arrays of the arena ---- */
+
+/* The array of floats of that name in a record or in unnamed ones in it, and how often it has that name. */
+static int find_array(const struct type *record, const char *name, int64_t at, struct placed_array *found) {
+  int count = 0;
+  for (int i = 0; i < record->n_members; i++) {
+    const struct member *member = &record->members[i];
+    const struct type *type = member->type;
+    if (member->name[0] == '\0' && type->kind == TYPE_RECORD)
+      count += find_array(type, name, at + member->offset, found);
+    if (strcmp(member->name, name) != 0) continue;
+    if (type->kind != TYPE_ARRAY || type->element->kind != TYPE_REAL || type->element->size != FLOAT) continue;
+    *found = (struct placed_array){at + member->offset, type->size};
+    count++;
+  }
+  return count;
+}
+
+bool proof_arena_array(const struct tree *tree, const char *name, struct placed_array *found) {
+  const struct variable *arena = tree_variable(tree, "arena");
+  const struct type *record = arena != NULL && arena->type->kind == TYPE_POINTER ? arena->type->element : NULL;
+  return record != NULL && find_array(record, name, 0, found) == 1;
+}
+
 /* ---- The comparison ---- */
 
 struct comparing {

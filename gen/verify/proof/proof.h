@@ -17,6 +17,13 @@ const char *proof_of_kernel(struct arena *arena, const struct proof_source *sour
                             const struct kernel *kernel, struct kernel_finding *found,
                             const struct known_numbers *known);
 
+/* An array of floats of the program's arena: its first byte, and its bytes. False: the arena does not have one array of
+ * that name. */
+struct placed_array {
+  int64_t first, size;
+};
+bool proof_arena_array(const struct tree *tree, const char *name, struct placed_array *found);
+
 /* ---- For the formulas ---- */
 
 struct proof {

@@ -33,6 +33,13 @@ static bool is_near(double a, double b) {
   return fabs(a - b) <= 0x1p-23 * fmax(fabs(a), fabs(b));
 }
 
+/* One that is as near to a whole number as numbers may be is that: else a place in memory could be another number that
+ * has been there before. */
+static double settled(double x) {
+  const double whole = rint(x);
+  return fabs(x) >= 1 && fabs(x) < 0x1p20 && is_near(x, whole) ? whole : x;
+}
+
 static uint64_t mixed(uint64_t hash, uint64_t with) {
   hash = (hash ^ with) * 0x9e3779b97f4a7c15u;
   return hash ^ hash >> 29;
@@ -121,6 +128,7 @@ static const struct term *term_like(struct terms *terms, struct product *product
     } else {
       products[kept++] = products[i];
     }
+    products[kept - 1].factor = settled(products[kept - 1].factor);
     if (products[kept - 1].factor == 0) kept--;
   }
   for (int i = 0; i < kept; i++)
@@ -198,6 +206,36 @@ static bool is_nothing(const struct power *powers, int count) {
   return false;
 }
 
+/* Of two conditions of terms that differ by a number, x > 0 or x = 0 and x + number > 0: *implied, the one that follows
+ * from the other. False: they exclude each other. */
+static bool are_possible(struct terms *terms, const struct atom *a, const struct atom *b, int *implied) {
+  double apart;
+  if (a->kind == ATOM_ZERO && b->kind == ATOM_ZERO) return true; /* one has the other's value already */
+  if (!term_is_number(term_subtract(terms, b->arg, a->arg), &apart)) return true;
+  if (a->kind == ATOM_POSITIVE && b->kind == ATOM_POSITIVE) {
+    *implied = apart > 0;
+    return true;
+  }
+  const bool holds = a->kind == ATOM_ZERO ? apart > 0 : apart < 0;
+  *implied = a->kind == ATOM_ZERO;
+  return holds;
+}
+
+/* Leaves out conditions that follow from others; the number that is left, or -1 where they exclude each other. */
+static int without_implied(struct terms *terms, struct power *powers, int count) {
+  for (int i = 0; i < count; i++)
+    for (int k = i + 1; k < count && is_condition(powers[i].atom); k++) {
+      int implied = -1;
+      if (!is_condition(powers[k].atom)) continue;
+      if (!are_possible(terms, powers[i].atom, powers[k].atom, &implied)) return -1;
+      if (implied < 0) continue;
+      const int out = implied == 0 ? i : k;
+      memmove(powers + out, powers + out + 1, (size_t)(count - out - 1) * sizeof *powers);
+      return without_implied(terms, powers, count - 1);
+    }
+  return count;
+}
+
 /* Puts the powers of both together; *open: one of them is a sum that has to be multiplied out, as often as its power.
  */
 static struct product product_of(struct terms *terms, const struct product *a, const struct product *b, int *open) {
@@ -213,7 +251,12 @@ static struct product product_of(struct terms *terms, const struct product *a, c
     if (next.atom->kind == ATOM_BASE && next.power > 0 && floor(next.power) == next.power) *open = count;
     powers[count++] = next;
   }
-  const double factor = is_nothing(powers, count) ? 0 : a->factor * b->factor;
+  const int left = is_nothing(powers, count) ? -1 : without_implied(terms, powers, count);
+  if (left >= 0 && left < count) {
+    const struct product product = {a->factor * b->factor, left, powers};
+    return product_of(terms, &product, &(struct product){1, 0, NULL}, open);
+  }
+  const double factor = left < 0 ? 0 : a->factor * b->factor;
   return (struct product){factor, count, powers};
 }
 

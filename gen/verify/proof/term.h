@@ -27,7 +27,7 @@ enum atom_kind {
   ATOM_ZERO      /* 1 where args[0] = 0, else 0 */
 };
 
-enum term_function { TERM_SIGMOID, TERM_NORMAL, TERM_SIN, TERM_COS, TERM_LOG, TERM_WHOLE };
+enum term_function { TERM_SIGMOID, TERM_NORMAL, TERM_SIN, TERM_COS, TERM_LOG, TERM_WHOLE, TERM_FLOOR };
 
 enum { MOST_SUMMED = 4 };
 

@@ -49,7 +49,8 @@ const struct term *term_log(struct terms *terms, const struct term *a) {
 
 const struct term *term_call(struct terms *terms, enum term_function function, const struct term *a) {
   if (function == TERM_LOG) return term_log(terms, a);
-  if (function == TERM_WHOLE || a->count == 0 || a->products[0].factor > 0) return called(terms, function, a);
+  if (function == TERM_WHOLE || function == TERM_FLOOR || a->count == 0 || a->products[0].factor > 0)
+    return called(terms, function, a);
   const struct term *turned = called(terms, function, term_scale(terms, a, -1));
   if (function == TERM_COS) return turned;
   return function == TERM_SIN ? term_scale(terms, turned, -1) : one_less(terms, turned);
@@ -66,12 +67,21 @@ static const struct term *condition(struct terms *terms, enum atom_kind kind, co
   return term_of(terms, atom_like(terms, (struct atom){.kind = kind, .arg = a}), 1, 1);
 }
 
+/* The factor by which a condition's term is divided: of its first product, but of numbers of the data of the first one
+ * that is no number, so that conditions that differ by a number have terms that do. */
+static double leading_of(const struct term *a) {
+  double low, high;
+  term_range(a, &low, &high);
+  const bool of_data = !isfinite(low) || !isfinite(high);
+  return a->products[of_data && a->count > 1 && a->products[0].count == 0].factor;
+}
+
 const struct term *term_zero(struct terms *terms, const struct term *a) {
   double low, high;
   term_range(a, &low, &high);
   if (low > 0 || high < 0) return term_number(terms, 0);
   if (a->count == 0) return term_number(terms, 1);
-  return condition(terms, ATOM_ZERO, term_scale(terms, a, 1 / a->products[0].factor));
+  return condition(terms, ATOM_ZERO, term_scale(terms, a, 1 / leading_of(a)));
 }
 
 const struct term *term_positive(struct terms *terms, const struct term *a) {
@@ -79,7 +89,7 @@ const struct term *term_positive(struct terms *terms, const struct term *a) {
   term_range(a, &low, &high);
   if (low > 0) return term_number(terms, 1);
   if (high <= 0 || a->count == 0) return term_number(terms, 0);
-  const double leading = a->products[0].factor;
+  const double leading = leading_of(a);
   const struct term *turned = condition(terms, ATOM_POSITIVE, term_scale(terms, a, 1 / leading));
   return leading > 0 ? turned : term_subtract(terms, one_less(terms, turned), term_zero(terms, a));
 }

@@ -4,7 +4,7 @@
 
 #include "gen/verify/proof/term.h"
 
-enum { BUCKETS = 4096, MOST_PRODUCTS = 600 };
+enum { BUCKETS = 4096, MOST_PRODUCTS = 1500 };
 
 struct terms {
   struct arena *arena;
