@@ -189,7 +189,7 @@ const struct term *term_subtract(struct terms *terms, const struct term *a, cons
   return term_add(terms, a, term_scale(terms, b, -1));
 }
 
-static bool is_condition(const struct atom *atom) {
+bool atom_is_condition(const struct atom *atom) {
   return atom->kind == ATOM_POSITIVE || atom->kind == ATOM_ZERO;
 }
 
@@ -224,9 +224,9 @@ static bool are_possible(struct terms *terms, const struct atom *a, const struct
 /* Leaves out conditions that follow from others; the number that is left, or -1 where they exclude each other. */
 static int without_implied(struct terms *terms, struct power *powers, int count) {
   for (int i = 0; i < count; i++)
-    for (int k = i + 1; k < count && is_condition(powers[i].atom); k++) {
+    for (int k = i + 1; k < count && atom_is_condition(powers[i].atom); k++) {
       int implied = -1;
-      if (!is_condition(powers[k].atom)) continue;
+      if (!atom_is_condition(powers[k].atom)) continue;
       if (!are_possible(terms, powers[i].atom, powers[k].atom, &implied)) return -1;
       if (implied < 0) continue;
       const int out = implied == 0 ? i : k;
@@ -246,7 +246,7 @@ static struct product product_of(struct terms *terms, const struct product *a, c
     const bool first = k == b->count || (i < a->count && a->powers[i].atom->serial <= b->powers[k].atom->serial);
     struct power next = first ? a->powers[i++] : b->powers[k++];
     if (first && k < b->count && b->powers[k].atom == next.atom) next.power += b->powers[k++].power;
-    if (is_condition(next.atom)) next.power = 1;
+    if (atom_is_condition(next.atom)) next.power = 1;
     if (fabs(next.power) < 1e-9) continue;
     if (next.atom->kind == ATOM_BASE && next.power > 0 && floor(next.power) == next.power) *open = count;
     powers[count++] = next;
@@ -347,7 +347,7 @@ const struct term *term_multiply(struct terms *terms, const struct term *a, cons
 
 /* Whether an atom is never negative, so that (x^a)^b = x^(a b). */
 static bool is_size(const struct atom *atom, double power) {
-  return atom->kind == ATOM_EXP || is_condition(atom) ||
+  return atom->kind == ATOM_EXP || atom_is_condition(atom) ||
          (atom->kind == ATOM_BASE && floor(power) != power); /* a root */
 }
 
@@ -367,7 +367,7 @@ static const struct term *product_power(struct terms *terms, const struct produc
   for (int i = 0; i < a->count; i++) {
     const struct power one = a->powers[i];
     if (whole || is_size(one.atom, one.power))
-      out[n_out++] = (struct power){one.atom, is_condition(one.atom) ? 1 : one.power * power};
+      out[n_out++] = (struct power){one.atom, atom_is_condition(one.atom) ? 1 : one.power * power};
     else
       under[n_under++] = one;
   }
@@ -401,91 +401,4 @@ const struct term *term_power(struct terms *terms, const struct term *a, double 
 
 const struct term *term_divide(struct terms *terms, const struct term *a, const struct term *b) {
   return term_multiply(terms, a, term_power(terms, b, -1));
-}
-
-/* ---- What is known of a term ---- */
-
-const struct atom *term_atom(const struct term *a) {
-  const bool one = a->count == 1 && a->products[0].factor == 1 && a->products[0].count == 1;
-  return one && a->products[0].powers[0].power == 1 ? a->products[0].powers[0].atom : NULL;
-}
-
-bool term_is_number(const struct term *a, double *x) {
-  *x = a->count == 0 ? 0 : a->products[0].factor;
-  return a->count == 0 || (a->count == 1 && a->products[0].count == 0);
-}
-
-static bool any_atom(const struct term *a, bool (*is)(const struct atom *atom, const void *data), const void *data) {
-  for (int i = 0; i < a->count; i++)
-    for (int k = 0; k < a->products[i].count; k++) {
-      const struct atom *atom = a->products[i].powers[k].atom;
-      if (is(atom, data) || (atom->arg != NULL && any_atom(atom->arg, is, data))) return true;
-    }
-  return false;
-}
-
-static bool is_same(const struct atom *atom, const void *data) {
-  return atom == data;
-}
-
-static bool is_carried(const struct atom *atom, const void *data) {
-  const int *loop = data;
-  return atom->kind == ATOM_CARRIED && atom->count[0] == *loop;
-}
-
-bool term_has(const struct term *a, const struct atom *atom) {
-  return any_atom(a, is_same, atom);
-}
-
-bool term_has_carried(const struct term *a, int loop) {
-  return any_atom(a, is_carried, &loop);
-}
-
-static void atom_range(const struct atom *atom, double *low, double *high) {
-  const bool counted = atom->kind == ATOM_VARIABLE || atom->kind == ATOM_BOUND;
-  *low = counted || is_condition(atom) ? 0 : -INFINITY;
-  *high = counted ? (double)atom->count[0] - 1 : is_condition(atom) ? 1 : INFINITY;
-}
-
-void term_range(const struct term *a, double *low, double *high) {
-  *low = *high = 0;
-  for (int i = 0; i < a->count; i++) {
-    const struct product *product = &a->products[i];
-    double from = product->factor, to = product->factor;
-    if (product->count == 1 && product->powers[0].power == 1) {
-      double least, most;
-      atom_range(product->powers[0].atom, &least, &most);
-      from = product->factor * (product->factor > 0 ? least : most);
-      to = product->factor * (product->factor > 0 ? most : least);
-    } else if (product->count > 0) {
-      from = -INFINITY;
-      to = INFINITY;
-    }
-    *low += from;
-    *high += to;
-  }
-}
-
-bool term_divided(struct terms *terms, const struct term *a, double by, const struct term **quotient,
-                  const struct term **rest) {
-  double low, high;
-  *quotient = *rest = term_number(terms, 0);
-  for (int i = 0; i < a->count; i++) {
-    const struct term *one = term_of_product(terms, &a->products[i]);
-    const double times = a->products[i].factor / by;
-    if (floor(times) != times && a->products[i].count == 0) { /* a number goes to both */
-      *quotient = term_add(terms, *quotient, term_number(terms, floor(times)));
-      *rest = term_add(terms, *rest, term_number(terms, a->products[i].factor - by * floor(times)));
-    } else if (floor(times) == times) {
-      *quotient = term_add(terms, *quotient, term_scale(terms, one, 1 / by));
-    } else {
-      *rest = term_add(terms, *rest, one);
-    }
-  }
-  term_range(*rest, &low, &high);
-  const double carry = floor(low / by);
-  if (!isfinite(low) || !isfinite(high) || floor(high / by) != carry) return false;
-  *quotient = term_add(terms, *quotient, term_number(terms, carry));
-  *rest = term_add(terms, *rest, term_number(terms, -carry * by));
-  return true;
 }

@@ -19,6 +19,9 @@ const struct atom *atom_like(struct terms *terms, struct atom wanted);
 /* The same without a copy; NULL: there is none. */
 const struct atom *atom_found(const struct terms *terms, const struct atom *wanted);
 
+/* Whether it is 1 or 0 by a condition. */
+bool atom_is_condition(const struct atom *atom);
+
 /* factor atom^power as a term. */
 const struct term *term_of(struct terms *terms, const struct atom *atom, double power, double factor);
 
