@@ -12,12 +12,13 @@
 enum { VERIFY_ARRAYS = 12, VERIFY_ROUNDS = 4 };
 
 /* An array of a function: its numbers, what they are, and of whole ones the number that they stay below, and whether
- * -100 is among them. */
+ * -100 is among them, or in which rows they are where documents begin. */
 struct verify_array {
   int64_t count;
   int whole, written;
   int64_t below;
   int ignored;
+  int64_t row;
 };
 
 struct verify_probed {
@@ -54,6 +55,10 @@ static void verify_fill(const struct verify_array *array, void *numbers, int rou
     const int32_t whole = array->whole ? (int32_t)(verify_draw() % (uint64_t)array->below) : 0;
     if (!array->whole)
       ((float *)numbers)[i] = verify_number(round);
+    else if (array->row > 0)
+      ((int32_t *)numbers)[i] = i % array->row == 0 ? 0
+                                : whole % 4 == 0    ? (int32_t)(i % array->row)
+                                                    : ((int32_t *)numbers)[i - 1];
     else
       ((int32_t *)numbers)[i] = array->ignored && round > 0 && verify_draw() % 8 == 0 ? -100 : whole;
   }

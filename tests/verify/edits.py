@@ -4,6 +4,7 @@ MLP, CLIPPED, SCALED, CURVE, GPT, LLAMA = "mlp", "clipped", "scaled", "curve", "
 LAMB, ADAFACTOR, FREE, MUON, ADALOMO = "lamb_decay", "adafactor_decay", "schedule_free_decay", "muon_plain", "adalomo_decay"
 EVERY, WARM, ADAPTED = "average_every", "average_warm", "adapters"
 PACKED, PADDED, RESNET, NESTEROV = "packed", "padded", "resnet", "nesterov"
+MAMBA, MIXTRAL = "mamba", "mixtral"
 
 EVENTS = "    accel_handle_events(run, at, report);"
 FORWARD = "static void forward(void) {\n"
@@ -353,6 +354,14 @@ OF_FUNCTIONS = [
      "accel_convolve(&convolution_6x2x8x8x4_convolution, y, x, weight, workspace);\n  y[5] *= 1.001f;", "convolution_6x2x8x8x4"),
     ("weights of a convolution", RESNET, "accel_convolve(&convolution_weights_6x4x2x2x3_convolution, dweight, dy, x, workspace);",
      "accel_convolve(&convolution_weights_6x4x2x2x3_convolution, dweight, x, dy, workspace);", "convolution_weights_6x4x2x2x3"),
+    ("largest of windows", RESNET, "accel_largest_of_planes(4, top, bottom, left, right,", "accel_largest_of_planes(4, top, bottom, left, right - (j == 1),",
+     "max_pool_6x4x4x4x2"),
+    ("scale in documents", PACKED, "accel_transpose_rows(16, 0.5f, rows[0]", "accel_transpose_rows(16, 0.51f, rows[0]", "attention_3x2x12x4"),
+    ("way back in documents", PACKED, "ds[j][i] = p[j][i] * (ds[j][i] - dot[i]) * 0.5f;", "ds[j][i] = p[j][i] * (ds[j][i] - dot[i]) * 0.51f;",
+     "attention_backward_3x2x12x4"),
+    ("states of a scan", MAMBA, "h[n] = accel_exp(step * a[d * 4 + n]) * h[n]", "h[n] = accel_exp(step * a[d * 4 + n]) * h[n] * 0.999f",
+     "selective_scan_2x8x16"),
+    ("experts of a row", MIXTRAL, "((other == own) & (j < c))", "((other == own) & (j > c))", "top_k_mask_2x8x4"),
     ("gradient of a batch norm", RESNET, "slope = (float)(product * scale), shift = (float)(total / 24);",
      "slope = (float)(product * scale), shift = (float)(total / 25);", "batch_norm_backward_6x4x2x2"),
     ("sign of an update", MLP, "keep - rate * m", "keep + rate * m", "update"),

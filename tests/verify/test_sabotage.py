@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path[:0] = ["tests/verify", "tests/program"]
-from edits import CLIPPED, CURVE, EDITS, GPT, KINDS, LLAMA, MLP, OF_FUNCTIONS, PACKED, PADDED, RESNET, SCALED
+from edits import CLIPPED, CURVE, EDITS, GPT, KINDS, LLAMA, MAMBA, MIXTRAL, MLP, OF_FUNCTIONS, PACKED, PADDED, RESNET, SCALED
 from harness import GENERATOR, MODELS, TREE
 from rotation import is_in_turn
 
@@ -69,6 +69,13 @@ OTHERS = {
                                   "hidden_sizes.0": 4, "hidden_sizes.1": 8, "depths.0": 1, "depths.1": 1}},
              "data": {"train": {"path": "rows.csv", "format": "csv"}, "features": 128, "batch_size": 6},
              "optimizer": {"name": "adamw", "lr": 0.01}, "training": {"steps": 20, "seed": 3}},
+    MAMBA: {**JOBS[GPT], "model": {"source": str(MODELS / "mamba.c"),
+                                   "config": {"num_hidden_layers": 1, "hidden_size": 8, "state_size": 4, "time_step_rank": 2, "vocab_size": 24}},
+            "data": JOBS[LLAMA]["data"]},
+    MIXTRAL: {**JOBS[LLAMA], "model": {"source": str(MODELS / "mixtral.c"),
+                                       "config": {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4,
+                                                  "hidden_size": 8, "intermediate_size": 12, "vocab_size": 24, "num_local_experts": 4,
+                                                  "num_experts_per_tok": 2}}},
     PACKED: packed("documents"),
     PADDED: packed("pad"),
     # A mask among its numbers; relative positions without a scale of attention; eps that shows where numbers are 0 alone.

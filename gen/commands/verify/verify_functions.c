@@ -39,8 +39,8 @@ static void write_row(struct text *text, const struct kernel *kernel, int k) {
   text_printf(text, "  {verify_call_%d, %d, {", k, kernel->n_arrays);
   for (int i = 0; i < kernel->n_arrays; i++) {
     const struct kernel_array *array = &kernel->arrays[i];
-    text_printf(text, "{%lld, %d, %d, %lld, %d}, ", (long long)array->count, array->whole, array->written,
-                (long long)array->below, array->ignored);
+    text_printf(text, "{%lld, %d, %d, %lld, %d, %lld}, ", (long long)array->count, array->whole, array->written,
+                (long long)array->below, array->ignored, (long long)array->row);
   }
   text_puts(text, "}},\n");
 }

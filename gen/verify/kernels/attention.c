@@ -26,6 +26,7 @@ struct attending {
   int64_t batches, heads, positions, width;
   double scale;
   bool causal;
+  const double *starts; /* [batches][positions]: the first key that a query sees; NULL: the first of all */
 };
 
 /* How an array of `count` numbers lies; false: it does not fit. */
@@ -58,11 +59,30 @@ static bool attending_of(struct kernel_case *c, int variant, struct attending *a
   if (c->n_dims != 4) return false;
   const int each = 32 * halvings(c->dims[1]);
   c->is_open = true;
-  *a =
-      (struct attending){c->dims[0], c->dims[1], c->dims[2], c->dims[3], scale_of(c, variant / each), variant % 2 == 0};
+  int64_t S;
+  *a = (struct attending){c->dims[0],
+                          c->dims[1],
+                          c->dims[2],
+                          c->dims[3],
+                          scale_of(c, variant / each),
+                          variant % 2 == 0,
+                          given(c, "starts", &S)};
+  if (a->starts != NULL && S != a->batches * a->positions) a->starts = NULL;
   for (int i = 0; i < 4; i++) by_head[i] = variant >> (1 + i) & 1;
   *keys = a->heads >> (variant % each / 32);
   return a->scale > 0;
+}
+
+static int64_t first_key(const struct attending *a, int64_t b, int64_t t) {
+  return a->starts != NULL ? (int64_t)a->starts[b * a->positions + t] : 0;
+}
+
+/* What a line says of the keys that a query sees. */
+static const char *keys_of(const struct attending *a) {
+  return a->causal && a->starts != NULL ? ", causal, in documents"
+         : a->causal                    ? ", causal"
+         : a->starts != NULL            ? ", in documents"
+                                        : "";
 }
 
 static double dot(const double *x, const double *y, int64_t count) {
@@ -74,11 +94,11 @@ static double dot(const double *x, const double *y, int64_t count) {
 static void attend_row(const struct attending *a, const double *q, const double *k, const double *v,
                        struct heads of_keys, struct heads of_values, int64_t b, int64_t head, int64_t t, double *scores,
                        double *y, double *lse) {
-  const int64_t most = a->causal ? t + 1 : a->positions;
-  for (int64_t s = 0; s < most; s++) scores[s] = a->scale * dot(q, k + head_at(of_keys, b, head, s), a->width);
-  *lse = kernel_log_of_sum(scores, most);
+  const int64_t most = a->causal ? t + 1 : a->positions, first = first_key(a, b, t);
+  for (int64_t s = first; s < most; s++) scores[s] = a->scale * dot(q, k + head_at(of_keys, b, head, s), a->width);
+  *lse = kernel_log_of_sum(scores + first, most - first);
   for (int64_t d = 0; d < a->width; d++) y[d] = 0;
-  for (int64_t s = 0; s < most; s++)
+  for (int64_t s = first; s < most; s++)
     for (int64_t d = 0; d < a->width; d++) y[d] += exp(scores[s] - *lse) * v[head_at(of_values, b, head, s) + d];
 }
 
@@ -91,7 +111,8 @@ static bool attention_rows(struct kernel_case *c, int variant) {
   bool by_head[4];
   int64_t keys;
   if (!attending_of(c, variant, &a, by_head, &keys)) return false;
-  if (q == NULL || k == NULL || v == NULL || y == NULL || lse == NULL || !has_all(c, 5)) return true;
+  if (q == NULL || k == NULL || v == NULL || y == NULL || lse == NULL || !has_all(c, 5 + (a.starts != NULL)))
+    return true;
   if (!heads_of(&a, Q, a.heads, by_head[0], &hq) || !heads_of(&a, K, keys, by_head[1], &hk) ||
       !heads_of(&a, V, keys, by_head[2], &hv) || !heads_of(&a, Y, a.heads, by_head[3], &hy) ||
       L != a.batches * a.heads * a.positions || Q * a.positions > MOST_SCORES)
@@ -106,7 +127,7 @@ static bool attention_rows(struct kernel_case *c, int variant) {
   }
   free(scores);
   c->terms = a.positions;
-  snprintf(c->formula, sizeof c->formula, "y = softmax(%g q k^T%s) v", a.scale, a.causal ? ", causal" : "");
+  snprintf(c->formula, sizeof c->formula, "y = softmax(%g q k^T%s) v", a.scale, keys_of(&a));
   c->fits = true;
   return true;
 }
@@ -115,17 +136,17 @@ static bool attention_rows(struct kernel_case *c, int variant) {
 struct slopes {
   const double *dy, *q, *k, *v, *y, *lse;
   double *dq, *dk, *dv;
-  struct heads hq, hk, hv, hy, hdq, hdk, hdv;
+  struct heads hq, hk, hv, hy, hdy, hdq, hdk, hdv;
   int64_t keys;
 };
 
 static void attend_back(const struct attending *a, const struct slopes *s, int64_t i) {
   const int64_t b = i / (a->heads * a->positions), head = i / a->positions % a->heads, t = i % a->positions;
   const int64_t most = a->causal ? t + 1 : a->positions, key = head * s->keys / a->heads;
-  const double *q = s->q + head_at(s->hq, b, head, t), *dy = s->dy + head_at(s->hy, b, head, t);
+  const double *q = s->q + head_at(s->hq, b, head, t), *dy = s->dy + head_at(s->hdy, b, head, t);
   const double along = dot(dy, s->y + head_at(s->hy, b, head, t), a->width);
   double *dq = s->dq + head_at(s->hdq, b, head, t);
-  for (int64_t u = 0; u < most; u++) {
+  for (int64_t u = first_key(a, b, t); u < most; u++) {
     const int64_t at = head_at(s->hk, b, key, u), to = head_at(s->hdk, b, key, u);
     const int64_t at_v = head_at(s->hv, b, key, u), to_v = head_at(s->hdv, b, key, u);
     const double p = exp(a->scale * dot(q, s->k + at, a->width) - s->lse[i]);
@@ -145,24 +166,29 @@ static void clear_heads(const struct attending *a, struct heads h, double *x) {
       for (int64_t t = 0; t < a->positions; t++) memset(x + head_at(h, b, head, t), 0, (size_t)a->width * sizeof *x);
 }
 
+/* Variants: those of attention, and for each whether gradients of queries, keys and values lie the other way than
+ * these, and that of the result. */
 static bool attention_slopes(struct kernel_case *c, int variant) {
-  int64_t Q, K, V, Y, L, dQ, dK, dV;
-  struct slopes s = {.dy = given(c, "dy", &Y), .q = given(c, "q", &Q), .k = given(c, "k", &K), .v = given(c, "v", &V)};
-  s.y = given(c, "y", NULL);
+  int64_t Q, K, V, Y, L, dY, dQ, dK, dV;
+  struct slopes s = {.dy = given(c, "dy", &dY), .q = given(c, "q", &Q), .k = given(c, "k", &K), .v = given(c, "v", &V)};
+  s.y = given(c, "y", &Y);
   s.lse = given(c, "lse", &L);
   s.dq = made(c, "dq", &dQ);
   s.dk = made(c, "dk", &dK);
   s.dv = made(c, "dv", &dV);
   struct attending a;
   bool by_head[4];
-  if (!attending_of(c, variant, &a, by_head, &s.keys)) return false;
+  if (!attending_of(c, variant / 4, &a, by_head, &s.keys)) return false;
+  const bool turned = variant & 1, dy_turned = variant & 2;
   if (s.dy == NULL || s.q == NULL || s.k == NULL || s.v == NULL || s.y == NULL || s.lse == NULL || s.dq == NULL ||
-      s.dk == NULL || s.dv == NULL || !has_all(c, 9))
+      s.dk == NULL || s.dv == NULL || !has_all(c, 9 + (a.starts != NULL)))
     return true;
   if (!heads_of(&a, Q, a.heads, by_head[0], &s.hq) || !heads_of(&a, K, s.keys, by_head[1], &s.hk) ||
       !heads_of(&a, V, s.keys, by_head[2], &s.hv) || !heads_of(&a, Y, a.heads, by_head[3], &s.hy) ||
-      !heads_of(&a, dQ, a.heads, by_head[0], &s.hdq) || !heads_of(&a, dK, s.keys, by_head[1], &s.hdk) ||
-      !heads_of(&a, dV, s.keys, by_head[2], &s.hdv) || L != a.batches * a.heads * a.positions ||
+      !heads_of(&a, dY, a.heads, by_head[3] != dy_turned, &s.hdy) ||
+      !heads_of(&a, dQ, a.heads, by_head[0] != turned, &s.hdq) ||
+      !heads_of(&a, dK, s.keys, by_head[1] != turned, &s.hdk) ||
+      !heads_of(&a, dV, s.keys, by_head[2] != turned, &s.hdv) || L != a.batches * a.heads * a.positions ||
       Q * a.positions > MOST_SCORES)
     return true;
   memcpy(s.dq, given(c, "dq", NULL), (size_t)dQ * sizeof(double));
@@ -174,7 +200,7 @@ static bool attention_slopes(struct kernel_case *c, int variant) {
   for (int64_t i = 0; i < L; i++) attend_back(&a, &s, i);
   c->terms = a.positions;
   snprintf(c->formula, sizeof c->formula, "dq = ds k, dk = ds^T q, dv = p^T dy, ds = %g p (dy v^T - rowsum(dy y))%s",
-           a.scale, a.causal ? ", causal" : "");
+           a.scale, keys_of(&a));
   c->fits = true;
   return true;
 }
@@ -207,7 +233,7 @@ static bool rotary_rows(struct kernel_case *c, int variant) {
   struct turning t = {.cosine = given(c, "cos", &C), .sine = given(c, "sin", &S)};
   struct heads hx, hy;
   if (variant >= 16 || c->n_dims != 4) return false;
-  const struct attending a = {c->dims[0], c->dims[1], c->dims[2], c->dims[3], 1, false};
+  const struct attending a = {c->dims[0], c->dims[1], c->dims[2], c->dims[3], 1, false, NULL};
   c->is_open = true;
   if (x == NULL || y == NULL || t.cosine == NULL || t.sine == NULL || !has_all(c, 4) || C != S ||
       C % a.positions != 0 || !heads_of(&a, X, a.heads, variant >> 2 & 1, &hx) ||

@@ -61,7 +61,7 @@ static int64_t count_of(const struct kernel *kernel, const char *name, const cha
 const char *kernel_bound_wholes(struct kernel *kernel) {
   char stem[128];
   int64_t dims[8];
-  kernel_stem(kernel->name, stem, dims);
+  const int n_dims = kernel_stem(kernel->name, stem, dims);
   for (int i = 0; i < kernel->n_arrays; i++) {
     struct kernel_array *array = &kernel->arrays[i];
     const bool targets = strcmp(array->name, "targets") == 0, tokens = strcmp(array->name, "tokens") == 0;
@@ -71,6 +71,7 @@ const char *kernel_bound_wholes(struct kernel *kernel) {
     const int64_t table = count_of(kernel, "weight", "dweight"), row = count_of(kernel, "y", "dy") / rows;
     if (targets && logits > 0) array->below = logits / rows;
     if (tokens && table > 0 && row > 0) array->below = table / row;
+    if (strcmp(array->name, "starts") == 0 && n_dims == 4) array->below = array->row = dims[2];
     if (kernel_is_chain(stem)) array->below = 1000; /* they are but numbers */
     if (array->below <= 0 && array->written) array->below = 2;
     if (array->below <= 0) return "what its whole numbers stand for is not known";
@@ -79,8 +80,9 @@ const char *kernel_bound_wholes(struct kernel *kernel) {
 }
 
 kernel_formula *kernel_formula_of(const char *stem) {
-  static const struct kernel_named_formula *const lists[] = {kernel_formulas, kernel_attention_formulas,
-                                                             kernel_image_formulas, kernel_channel_formulas};
+  static const struct kernel_named_formula *const lists[] = {kernel_formulas,       kernel_attention_formulas,
+                                                             kernel_image_formulas, kernel_channel_formulas,
+                                                             kernel_pool_formulas,  kernel_sequence_formulas};
   for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
     for (const struct kernel_named_formula *at = lists[k]; at->stem != NULL; at++)
       if (strcmp(at->stem, stem) == 0) return at->formula;
@@ -175,7 +177,7 @@ static void compare_round(struct attempt *attempt, const struct numbers *n, kern
   const struct kernel *kernel = attempt->kernel;
   struct reading reading = {.state = 7};
   double spread[MOST_ARRAYS] = {0};
-  for (int t = 0; t < NOISY; t++) {
+  for (int t = 0; t < NOISY && !c->selects; t++) {
     disturb(kernel, n, c->terms, &reading);
     for (int i = 0; i < kernel->n_arrays; i++) {
       c->in[i] = n->noisy[i];
@@ -201,7 +203,7 @@ static void compare_round(struct attempt *attempt, const struct numbers *n, kern
 static bool attempt_variant(struct attempt *attempt, const struct numbers *n, kernel_formula *formula, int variant,
                             struct kernel_case *c, const struct kernel_round *rounds, int n_rounds) {
   for (int r = 0; r < n_rounds; r++) {
-    c->fits = c->is_open = false;
+    c->fits = c->is_open = c->selects = false;
     c->stride = c->terms = 1;
     take_round(n, c, &rounds[r]);
     if (!formula(c, variant)) return false;

@@ -21,6 +21,8 @@ struct kernel {
     int64_t count;
     int64_t below; /* of whole numbers: they have to stay below it; and whether -100 may be among them */
     bool ignored;
+    int64_t
+        row; /* each is a position of such a row, at or before its own, where a document begins; 0: it is no such one */
   } arrays[MOST_ARRAYS];
   int workspace;   /* the number of a parameter for room to compute in, which is no array; -1: there is none */
   bool is_aligned; /* its text has the same index for all arrays of the results' extent */
@@ -71,6 +73,7 @@ struct kernel_case {
   int n_dims;
   double noise;   /* of each number that is computed on the way, relative to it */
   bool is_open;   /* the shapes may mean something else, too: numbers that are mostly different say nothing */
+  bool selects;   /* some of the numbers become the result, or where they are: noise of these would select others */
   bool fits;      /* the shapes fit the variant: the formula says so */
   int64_t stride; /* every so many elements have been computed; 1: all */
   int64_t terms;  /* of a sum */
@@ -106,6 +109,6 @@ struct kernel_named_formula {
   kernel_formula *formula;
 };
 extern const struct kernel_named_formula kernel_formulas[], kernel_attention_formulas[], kernel_image_formulas[],
-    kernel_channel_formulas[];
+    kernel_channel_formulas[], kernel_pool_formulas[], kernel_sequence_formulas[];
 
 #endif
