@@ -5,6 +5,7 @@
 
 #include "gen/plan/memory/completion.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/sharding.h"
 #include "gen/program/state.h"
 #include "gen/program/storage.h"
 #include "gen/program/weights.h"
@@ -22,12 +23,32 @@ struct obstacle {
   const char *key, *why, *help;
 };
 
+/* Ranks with the same weights each have all states, which they update by the same gradients. */
+static struct obstacle find_obstacle_of_ranks(const struct program *program) {
+  const struct job *job = program->job;
+  if (job_batch_ranks(job) < job->devices.ranks)
+    return (struct obstacle){"devices.per_node", "ranks that divide the model keep their states in memory",
+                             "let all ranks have batches of their own, or use one process"};
+  if (is_sharded(program))
+    return (struct obstacle){"devices.per_node", "ranks that divide states keep them in memory",
+                             "set parallelism.zero_stage: 0, with which each rank has all states on a disk"};
+  if (job->parallelism.local_steps > 0)
+    return (struct obstacle){"parallelism.local_sgd_steps", "ranks that step alone keep their states in memory",
+                             "leave it out: ranks that add up gradients in each step can have them on a disk"};
+  if (job->parallelism.power_sgd.on)
+    return (struct obstacle){"parallelism.ddp.comm_hook", "ranks that send factors keep their states in memory",
+                             "use comm_hook: bf16, or none"};
+  if (job->parallelism.by_hook)
+    return (struct obstacle){"hooks.on_bucket", "ranks whose gradients user code sends keep their states in memory",
+                             "leave it out: ranks that add up gradients in each step can have them on a disk"};
+  return (struct obstacle){0};
+}
+
 static struct obstacle find_obstacle(const struct program *program) {
   const struct job *job = program->job;
   const struct optimizer *rule = job_optimizer(job);
-  if (job->devices.ranks > 1)
-    return (struct obstacle){"devices.per_node", "several ranks keep their states in memory",
-                             "use one process, or divide the states among the ranks with parallelism.zero_stage: 1"};
+  const struct obstacle of_ranks = find_obstacle_of_ranks(program);
+  if (of_ranks.key != NULL) return of_ranks;
   if (rule->averages)
     return (struct obstacle){"optimizer.name", "the model is made of a state", "use optimizer.name: adamw"};
   if (rule->in_backward)
@@ -66,11 +87,11 @@ static void divide(struct program *program) {
 
 /* ---- Updates within the backward ---- */
 
-/* Whether a gradient's elements are all that its update reads, and whether there is an update is known before. The
- * noise scale takes a step's first micro-batch by itself, which may be the only one and so the last. */
+/* Whether a gradient's elements on this rank are all that its update reads, and whether there is an update is known
+ * before. The noise scale takes a step's first micro-batch by itself, which may be the only one and so the last. */
 static bool can_update_in_backward(const struct program *program) {
   return !program->step_end.factor && !program->step_end.skips && !job_has_tree(program->job) &&
-         !program->job->tracking.noise_scale;
+         !program->job->tracking.noise_scale && program->job->devices.ranks == 1;
 }
 
 /* The bucket whose turn is number `turn`. The backward goes through a model from its end. */

@@ -6,10 +6,13 @@
 #include "runtime/files/checksum.h"
 #include "runtime/files/lock.h"
 #include "runtime/process/world.h"
+#include "runtime/weights/disk_states.h"
 #include "runtime/weights/tensors.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool choose(struct accel_run *run, struct problem *problem) {
@@ -111,6 +114,33 @@ static bool is_common(const char *folder, struct problem *problem) {
   return rt_help(problem, "copy rank 0's to this node, or name one that all nodes have with --resume");
 }
 
+/* In pieces, so that no rank needs memory for a state that is on its disk. */
+static bool send_from_disk(const struct accel_program *program, char *array, size_t bytes, struct problem *problem) {
+  enum { PIECE = 1 << 20 };
+  const struct scratch *scratch = program->disk.disk->scratch;
+  char *piece = malloc(PIECE);
+  rt_world_require(piece != NULL || rt_problem(problem, "no memory for a piece of a state"), problem, 1);
+  bool good = true;
+  for (size_t at = 0; at < bytes; at += PIECE) {
+    const size_t size = bytes - at < PIECE ? bytes - at : PIECE;
+    if (rt_is_main()) good = good && rt_scratch_read(scratch, array + at, piece, size);
+    rt_world_broadcast(piece, size);
+    if (!rt_is_main()) good = good && rt_scratch_write(scratch, array + at, piece, size);
+  }
+  free(piece);
+  return good || rt_problem(problem, "%s: states could not be copied: %s", program->disk.folder, strerror(errno));
+}
+
+/* A state of which all ranks have the whole. */
+static void send_state(const struct accel_program *program, int which, char *array, struct problem *problem) {
+  const struct accel_state *state = &program->states[which];
+  if (rt_world()->ranks == 1) return;
+  if (rt_is_on_disk(program, state))
+    rt_world_require(send_from_disk(program, array, rt_state_bytes(state), problem), problem, 1);
+  else
+    rt_world_broadcast(array, rt_state_bytes(state));
+}
+
 bool rt_resume(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   const bool reads = rt_is_main() || program->checkpoint.each_node;
@@ -128,7 +158,7 @@ bool rt_resume(struct accel_run *run, struct problem *problem) {
                      1);
   for (int i = 0; i < program->n_states; i++)
     if (!rt_is_sharded(program, i) && !program->checkpoint.each_node)
-      rt_world_broadcast(run->saves.saver.arrays[i], rt_state_bytes(&program->states[i]));
+      send_state(program, i, run->saves.saver.arrays[i], problem);
     else if (rt_is_sharded(program, i) && !in_parts)
       rt_sharded_scatter(program, i, run->saves.saver.own[i], run->saves.saver.arrays[i]);
   rt_sharded_close(program, run->saves.saver.arrays);

@@ -18,6 +18,10 @@ import unittest
 from harness import GENERATOR, MODELS, Trainer
 from rotation import ALL, SEED, in_turn
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
+
+from ranks import start  # noqa: E402
+
 STEPS = 12
 RATE = {"lr": 1e-2}
 CASES = {
@@ -58,10 +62,11 @@ def job_of(groups, offload=None, width=32, layers=2, steps=STEPS, every=4):
     return job
 
 
-def prepare(*arguments, **keys):
+def prepare(*arguments, built=True, **keys):
     trainer = Trainer(json.loads(json.dumps(job_of(*arguments, **keys))))
     (trainer.folder / "corpus.txt").write_bytes(bytes(random.Random(5).choices(range(97, 110), k=700)))
-    trainer.build()
+    if built:
+        trainer.build()
     return trainer
 
 
@@ -77,6 +82,14 @@ def losses(trainer):
 
 
 ADAMW = {"optimizer": {"name": "adamw", **RATE}}
+
+
+RANKS = {
+    "micro-batches, clipped": {"accumulation": {"num_steps": 2}, "optimizer": {**ADAMW["optimizer"], "clip_grad_norm": 0.5}},
+    "sums of 16 bits": {"precision": {"mixed_precision": "bf16"}, "parallelism": {"ddp": {"comm_hook": "bf16"}}},
+    "a tree": {"accumulation": {"num_steps": 2}, "parallelism": {"reproducible": "topology"}},
+    "a scaler that skips": {"precision": {"grad_scaler": {"enabled": True, "init_scale": 1e38, "backoff_factor": 0.001}}},
+    "LoRA, ema": {"training": {"ema": {"decay": 0.9}}, "model": {"lora": {"rank": 2, "alpha": 4, "targets": ["c_attn", "c_fc"]}}}}
 
 
 class Offload(unittest.TestCase):
@@ -95,6 +108,27 @@ class Offload(unittest.TestCase):
                 self.assertIn(", 0 broken", claims)
                 self.assertNotIn("cannot", claims)
                 self.assertIn("no-race-with-transfers", claims)
+
+    def test_ranks(self):
+        """Ranks that each have all states on a disk, also after a resume: the bits of ranks that have them in memory."""
+        for name, groups in in_turn(RANKS.items(), 5):
+            with self.subTest(name):
+                self.check_ranks({**ADAMW, **groups, "devices": {"per_node": 2, "threads": 1}})
+
+    def check_ranks(self, groups):
+        wanted = None
+        for offload in (None, DISK):
+            trainer = prepare(groups, offload, built=False)
+            trainer.command("build", "job.yaml", "-o", "trainer", "-q")
+            for flags in ((), ("--resume", "auto")):
+                ended = start(trainer.folder / "trainer", 2, "--quiet", *flags, cwd=trainer.folder)
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+                wanted = wanted or left(trainer)
+                self.assertEqual(left(trainer), wanted)
+                shutil.rmtree(trainer.folder / "run" / "checkpoints" / "checkpoint_2")
+                (trainer.folder / "run" / "model.safetensors").unlink()
+            trainer.generate()
+            self.assertIn(", 0 broken", trainer.command("audit", "trainer.c"))
 
     def test_killed(self):
         """At random, and continued each time with the states on the other side."""
@@ -186,7 +220,9 @@ class Offload(unittest.TestCase):
     def test_refusals(self):
         folder = pathlib.Path(tempfile.mkdtemp())
         jobs = [({"optimizer": {"name": name, "lr": 0.1}}, text) for name, text in REFUSED.items()]
-        jobs += [({**ADAMW, "devices": {"per_node": 2}}, "several ranks keep their states in memory"),
+        jobs += [({**ADAMW, "devices": {"per_node": 2}, "parallelism": {"tp": 2}}, "ranks that divide the model keep their states in memory"),
+                 ({**ADAMW, "devices": {"per_node": 2}, "parallelism": {"zero_stage": 1}}, "ranks that divide states keep them in memory"),
+                 ({**ADAMW, "devices": {"per_node": 2}, "parallelism": {"local_sgd_steps": 2}}, "ranks that step alone keep their states in memory"),
                  ({"optimizer": {**ADAMW["optimizer"], "state_dtype": "bf16"}}, "states on a disk are stored in float32")]
         for groups, text in jobs:
             (folder / "job.yaml").write_text(json.dumps(job_of(groups, DISK)))
