@@ -8,6 +8,7 @@
 #include "gen/program/sharding.h"
 #include "gen/program/state.h"
 #include "gen/program/storage.h"
+#include "gen/program/target.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 
@@ -55,7 +56,7 @@ static struct jinja_value weight_struct_value(const struct program *program, con
 struct jinja_value weight_structs_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  for (int bits16 = 0; bits16 <= (program->bits16 != DTYPE_FLOAT32); bits16++)
+  for (int bits16 = 0; bits16 <= (target_copies(program) != DTYPE_FLOAT32); bits16++)
     for (int i = 0; i < program->weights->n_structs; i++)
       jinja_push(arena, list, weight_struct_value(program, program->weights->structs[i], bits16));
   for (int i = 0; i < program->gradients->n_structs && program->gradients != program->weights; i++)

@@ -1,6 +1,7 @@
 #include "gen/emit/values.h"
 
 #include "gen/base/text.h"
+#include "gen/program/target.h"
 
 void set_text(struct arena *arena, struct jinja_value map, const char *key, const char *text) {
   jinja_set(arena, map, key, jinja_string(arena, text));
@@ -41,7 +42,8 @@ const char *element_type(enum dtype dtype) {
 }
 
 const char *bits16_name(const struct program *program) {
-  return program->bits16 != DTYPE_FLOAT32 ? dtype_short_name(program->bits16) : "";
+  const enum dtype copies = target_copies(program);
+  return copies != DTYPE_FLOAT32 ? dtype_short_name(copies) : "";
 }
 
 const char *bits16_weights(const struct program *program) {

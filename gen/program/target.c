@@ -30,6 +30,10 @@ bool target_takes(const struct target *target, const char *path, bool several_ra
   return common || lists(target->build.sources, path) || (several_ranks && lists(target->build.of_ranks, path));
 }
 
+enum dtype target_copies(const struct program *program) {
+  return program->target->module == NULL ? program->bits16 : DTYPE_FLOAT32;
+}
+
 const char *target_matmuls(const struct program *program) {
   if (!dtype_is_bits16(program->bits16)) return "";
   return program->target->matmuls(program, dtype_name(program->bits16));

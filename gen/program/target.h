@@ -97,6 +97,10 @@ const struct target *target_host(void);
 /* Whether its programs are built with a file of the runtime, by the folder in `path`. */
 bool target_takes(const struct target *target, const char *path, bool several_ranks);
 
+/* The type of the weights' copies of 16 bits that are in the arena; DTYPE_FLOAT32: there are none. A module rounds
+ * weights where it reads them. */
+enum dtype target_copies(const struct program *program);
+
 /* How matmuls of 16 bits run, as a line for people; "" where there are none. For a processor it says of this machine
  * what the runtime would choose on it; it is no part of a program's text, which is the same wherever it is made. */
 const char *target_matmuls(const struct program *program);

@@ -1,5 +1,5 @@
 """What programs for XLA compute: the example models whose operations have a rule, next to the programs for the processor from the
-same weights and batches. Losses of 20 steps within 1e-5; the optimizers that step elements; what a run resumes from, on both
+same weights and batches. Losses of 20 steps within 1e-5, in bfloat16 within twice its rounding; the optimizers that step elements; what a run resumes from, on both
 devices. SKIPPED without a plugin.
 
 One of the models and one of the optimizers a run, as SEED says (tests/program/rotation.py).
@@ -93,6 +93,10 @@ MODELS_OF = {
         "inputs": {"input_ids": {"shape": [9], "dtype": "int32"}, "attention_mask": {"shape": [9]},
                    "token_type_ids": {"shape": [9], "dtype": "int32"}, "labels": {"dtype": "int32"}}}, training=EVALUATED),
 }
+PRECISIONS = {"float32": {}, "autocast": {"mixed_precision": "bf16", "keep_in_fp32": ["*.c_proj.*"]}, "throughout": {"param_dtype": "bf16"}}
+# By how much devices may differ, relative to the numbers: losses and metrics; the gradient's norm and the weights at the end. bfloat16 is
+# rounded to within 2^-9; which sums are rounded is a matter of how kernels are merged.
+FLOAT32, BFLOAT16 = (1e-5, 1e-3), (2 * 2**-9, 2 * 2**-7)
 RULES = {
     "sgd": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "dampening": 0, "clip_grad_value": 0.01}, "adam": {"lr": 1e-3}, "adamax": {"lr": 1e-3},
     "nadam": {"lr": 1e-3}, "radam": {"lr": 1e-3}, "adagrad": {"lr": 1e-2}, "adadelta": {"lr": 1.0}, "lion": {"lr": 1e-4},
@@ -124,7 +128,7 @@ def on(device, job):
 class Trainers(unittest.TestCase):
     def compare(self, name, job, steps=STEPS):
         trainers = [on(device, job) for device in ("cpu", "xla")]
-        rows = []
+        rows, (near, far) = [], BFLOAT16 if job.get("precision") else FLOAT32
         for trainer in trainers:
             trainer.build(cflags=CFLAGS)
             rows.append(trainer.run("--steps", str(steps)))
@@ -134,13 +138,15 @@ class Trainers(unittest.TestCase):
             self.assertEqual(one["lr"], other["lr"])
             self.assertEqual(one.keys() & {*KEYS}, other.keys() & {*KEYS})
             for key in one.keys() & {*KEYS}:
-                self.assertLess(abs(other[key] - one[key]), 1e-5 * abs(one[key]) + 1e-12, f"{name}: {key} of step {one['step']}")
-            self.assertLess(abs(other["grad_norm"] / one["grad_norm"] - 1), 1e-3, f"{name}: the norm of step {one['step']}")
+                self.assertLess(abs(other[key] - one[key]), near * abs(one[key]) + 1e-12, f"{name}: {key} of step {one['step']}")
+            self.assertLess(abs(other["grad_norm"] / one["grad_norm"] - 1), far, f"{name}: the norm of step {one['step']}")
         left, right = (load_file(next((trainer.folder / "run").glob("*.safetensors"))) for trainer in trainers)
         self.assertEqual(left.keys(), right.keys())
         for key in left:
-            if not key.endswith((".key.bias", ".to_k.bias")):  # softmax does not see it: its gradient is rounding alone, which Adam makes a step of
-                self.assertLess(relative(right[key], left[key]), 1e-3, f"{name}: {key} at the end")
+            # Softmax does not see a key's bias: its gradient is rounding alone, which Adam makes a step of. In bfloat16 others have some
+            # such elements, which are all of a tensor that starts from 0.
+            if not key.endswith((".key.bias", ".to_k.bias")) and (near == FLOAT32[0] or left[key].ndim > 1):
+                self.assertLess(relative(right[key], left[key]), far, f"{name}: {key} at the end")
         return trainers
 
     def check_model(self, name):
@@ -151,8 +157,14 @@ class Trainers(unittest.TestCase):
         self.compare(name, {**small, "optimizer": {"name": name, **RULES[name]}}, steps=6)
 
     def test_most(self):
-        """Most keys; then a run that is resumed from the other device's checkpoint, or from its own, and the audit."""
-        cpu, xla = self.compare("most", MOST)
+        """Most keys, in one of the precisions; then a run that is resumed from the other device's checkpoint, or from its own, and
+        the audit."""
+        for name in in_turn(PRECISIONS, len(PRECISIONS)):
+            with self.subTest(name):
+                self.check_most(MOST if not PRECISIONS[name] else {**MOST, "precision": PRECISIONS[name]})
+
+    def check_most(self, job):
+        cpu, xla = self.compare("most", job)
         straight = xla.weights()
         for trainer in (cpu, xla):
             shutil.copytree(trainer.folder / "run" / "checkpoints" / "checkpoint_0", trainer.folder / "middle")
@@ -164,7 +176,9 @@ class Trainers(unittest.TestCase):
                 if first is then:
                     np.testing.assert_array_equal(value, straight[key], f"{key}, resumed")
                 else:
-                    self.assertLess(relative(value, straight[key]), 1e-3, f"{key}, from the other device")
+                    far = BFLOAT16[1] if job.get("precision") else FLOAT32[1]
+                    if far == FLOAT32[1] or value.ndim > 1:
+                        self.assertLess(relative(value, straight[key]), far, f"{key}, from the other device")
         xla.generate()
         said = xla.command("audit", "trainer.c")
         self.assertIn("0 broken", said)

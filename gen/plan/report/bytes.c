@@ -55,7 +55,7 @@ static int64_t cache_bytes(const struct program *program) {
 
 static int64_t weight_bytes(const struct program *program) {
   int64_t all = weights_type(program->weights)->bytes, bytes = all - cache_bytes(program) + program->library.packed;
-  if (program->bits16 != DTYPE_FLOAT32) bytes += arena_aligned(all / 2);
+  if (target_copies(program) != DTYPE_FLOAT32) bytes += arena_aligned(all / 2);
   bool parts = trains(program) && weights_are_split(program);
   return bytes + (parts && !program->states.items[0].on_host ? own_bytes(program) : 0);
 }
