@@ -18,7 +18,6 @@ struct line {
 struct module {
   struct audit *audit;
   const struct variable *variable; /* the module's description */
-  const char *ending;              /* of the name of its file next to the program */
   bool steps;                      /* it is a step: what it gives stays on the device; else the host reads all of it */
   bool known;                      /* all pieces are strings */
   const char *text;
@@ -92,7 +91,6 @@ static const struct variable *named(const struct module *module, const char *mem
 static struct module read_module(struct audit *audit, const struct variable *variable) {
   struct module module = {.audit = audit, .variable = variable};
   module.steps = named(&module, "outputs") == NULL;
-  module.ending = module.steps ? ".mlir" : ".evaluation.mlir";
   read_pieces(&module, named(&module, "pieces"));
   return module;
 }
@@ -323,6 +321,13 @@ static void claim_donated(const struct module *modules, int count) {
 
 /* ---- The files next to the program ---- */
 
+/* What the name of a module's file ends with: an evaluation is next to a step. */
+static const char *ending_of(const struct module *modules, int count, int m) {
+  for (int i = 0; i < count; i++)
+    if (modules[i].steps && !modules[m].steps) return ".evaluation.mlir";
+  return ".mlir";
+}
+
 static void claim_files(const struct module *modules, int count) {
   struct arena *arena = modules->audit->arena;
   const char *stem = without_ending(arena, modules->audit->tree->file, ".c");
@@ -331,7 +336,7 @@ static void claim_files(const struct module *modules, int count) {
   int files = 0;
   for (int m = 0; stem != NULL && m < count; m++) {
     size_t length;
-    const char *path = arena_printf(arena, "%s%s", stem, modules[m].ending);
+    const char *path = arena_printf(arena, "%s%s", stem, ending_of(modules, count, m));
     const char *text = read_bytes(arena, path, &length);
     if (text == NULL) continue;
     files++;

@@ -336,7 +336,7 @@ static void set_module(struct arena *arena, struct jinja_value context, const st
   set_int(arena, value, "rows", modules->rows);
   set_bool(arena, value, "random", modules->random);
   set_bool(arena, value, "evaluation_random", modules->evaluation_random);
-  jinja_set(arena, value, "pieces", pieces_value(arena, modules->step));
+  jinja_set(arena, value, "pieces", pieces_value(arena, modules->main));
   if (modules->evaluation != NULL) jinja_set(arena, value, "evaluation", pieces_value(arena, modules->evaluation));
   jinja_set(arena, context, "module", value);
 }
@@ -346,6 +346,7 @@ static bool make_modules(struct program *program, const struct templates *templa
   struct jinja_output rule;
   struct jinja_error error;
   const char *name = templates_of_device(templates, "rule.c.j2");
+  if (program->kind != PROGRAM_TRAIN) return forward_module_make(program, modules, diags);
   if (jinja_render(templates->env, name, context, false, &rule, &error))
     return step_modules_make(program, rule.text, modules, diags);
   report(&error, diags);
@@ -358,7 +359,7 @@ struct emitted_modules emit_modules(struct program *program, const struct emit_o
   options->templates->devices = program->target->texts.templates;
   const struct jinja_value context = context_value(program, options);
   if (!make_modules(program, options->templates, context, &modules, diags)) return (struct emitted_modules){0};
-  return (struct emitted_modules){modules.step, modules.evaluation};
+  return (struct emitted_modules){modules.main, modules.evaluation};
 }
 
 const char *emit_program(struct program *program, int index, const struct emit_options *options,

@@ -28,8 +28,8 @@ const char *emit_program(struct program *program, int index, const struct emit_o
 
 /* The modules of a program whose target has them, which the program holds, too. */
 struct emitted_modules {
-  const char *step;       /* NULL with an error */
-  const char *evaluation; /* NULL: the program does not evaluate */
+  const char *main;       /* of a step, or of what another program runs; NULL with an error */
+  const char *evaluation; /* of a trainer; NULL: it does not evaluate */
 };
 struct emitted_modules emit_modules(struct program *program, const struct emit_options *options,
                                     struct diagnostics *diags);

@@ -7,7 +7,7 @@
 
 #include "trainer.h"
 
-/* An array that the module takes anew in each step: `offset` bytes from the start of the arena, dense and row-major. */
+/* An array that the module takes each time it runs: `offset` bytes from the start of the arena, dense and row-major. */
 struct accel_xla_input {
   size_t offset;
   enum accel_dtype dtype;
@@ -58,5 +58,17 @@ struct accel_report accel_xla_report(struct accel_run *run, struct accel_report 
 
 /* Closes the device. */
 void accel_xla_close(void);
+
+/* Of a program that runs a model forward alone: loads the plugin, compiles its module, and copies the weights to the
+ * device. The module takes all tensors in their order, then its inputs, and gives its outputs. `weights`: where
+ * offsets of tensors are counted from; `arena`: where those of inputs and outputs are. */
+void accel_xla_open_forward(const struct accel_program *program, void *arena, const void *weights,
+                            const struct accel_xla_module *module);
+
+/* Runs it over the inputs in the arena, and fills the outputs there. */
+void accel_xla_forward(void);
+
+/* Closes the device. */
+void accel_xla_close_forward(void);
 
 #endif

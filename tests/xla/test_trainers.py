@@ -149,8 +149,33 @@ class Trainers(unittest.TestCase):
                 self.assertLess(relative(right[key], left[key]), far, f"{name}: {key} at the end")
         return trainers
 
+    def measured(self, trainer, *flags):
+        """What a program that evaluates says of the weights that the run has left."""
+        trainer.command("build", "job.yaml", *flags, "--program", "evaluate", "-o", "evaluator", CFLAGS=CFLAGS)
+        said = subprocess.run([trainer.folder / "evaluator", "--format", "json"], cwd=trainer.folder, capture_output=True, text=True, check=True)
+        return json.loads(said.stdout)
+
+    def compare_evaluators(self, xla):
+        """Over the weights of a run, the evaluators for both devices; that for XLA as the trainer's last evaluation."""
+        of_cpu, of_xla = self.measured(xla, "--set", "devices.kind=cpu"), self.measured(xla)
+        last = json.loads((xla.folder / "run" / "metrics.jsonl").read_text().splitlines()[-1])
+        if xla.job["training"].get("early_stopping") is None:
+            self.assertEqual(f"{of_xla['loss']:.9g}", f"{last['eval_loss']:.9g}")
+        self.assertEqual(of_cpu.keys(), of_xla.keys())
+        for key in of_cpu.keys() - {"model", "job"}:
+            near = (BFLOAT16 if xla.job.get("precision") else FLOAT32)[0]
+            self.assertLessEqual(abs(of_xla[key] - of_cpu[key]), near * abs(of_cpu[key]), key)
+        xla.command("job.yaml", "--program", "evaluate", "-o", "evaluator.c")
+        said = xla.command("audit", "evaluator.c")
+        self.assertIn("0 broken", said)
+        for claim in ("module-computes-alone", "module-static-shapes", "module-donates", "module-files"):
+            self.assertRegex(said, rf"holds +{claim}")
+        self.assertIn("1 of 1 modules have one", said)
+
     def check_model(self, name):
-        self.compare(name, MODELS_OF[name])
+        _, xla = self.compare(name, MODELS_OF[name])
+        if "eval_interval" in MODELS_OF[name]["training"]:
+            self.compare_evaluators(xla)
 
     def check_rule(self, name):
         small = case("mlp_table", {"n_layer": 1, "width": 7, "n_classes": 10}, ROWS)
@@ -165,6 +190,7 @@ class Trainers(unittest.TestCase):
 
     def check_most(self, job):
         cpu, xla = self.compare("most", job)
+        self.compare_evaluators(xla)
         straight = xla.weights()
         for trainer in (cpu, xla):
             shutil.copytree(trainer.folder / "run" / "checkpoints" / "checkpoint_0", trainer.folder / "middle")
@@ -224,8 +250,8 @@ class Trainers(unittest.TestCase):
                                env={**os.environ, "PJRT_PLUGIN_LIBRARY_PATH": "/nowhere/plugin.so"})
         self.assertEqual(ended.returncode, 1)
         self.assertIn("the plugin of XLA cannot be loaded: /nowhere/plugin.so", ended.stderr)
-        said = xla.command("job.yaml", "--program", "evaluate", "-o", "-", status=2)
-        self.assertIn("there is no program of kind 'evaluate' for devices.kind 'xla' yet", said)
+        said = xla.command("job.yaml", "--program", "generate", "-o", "-", status=2)
+        self.assertIn("there is no program of kind 'generate' for devices.kind 'xla' yet", said)
         self.assertIn("--set devices.kind=cpu", said)
 
 

@@ -70,12 +70,10 @@ static struct model_input *describe_inputs(const struct compilation *compilation
   return inputs;
 }
 
-/* A generating program writes what follows a text; a row of a table has nothing after it, but where a model writes the
- * labels of its rows. */
-/* A module is of a step; other programs compute on the processor what a run leaves. */
+/* Text is written on the processor. */
 static bool check_kind(struct compilation *compilation) {
   const struct target *target = target_of(compilation->job);
-  if (compilation->kind == PROGRAM_TRAIN || target->module == NULL) return true;
+  if (compilation->kind != PROGRAM_GENERATE || target->module == NULL) return true;
   diag_error(&compilation->diags, job_where(compilation->job, "devices.kind"),
              "there is no program of kind '%s' for devices.kind '%s' yet", program_kind_name(compilation->kind),
              target->name);
@@ -83,6 +81,8 @@ static bool check_kind(struct compilation *compilation) {
   return false;
 }
 
+/* A generating program writes what follows a text; a row of a table has nothing after it, but where a model writes the
+ * labels of its rows. */
 static bool check_generate(struct compilation *compilation) {
   if (compilation->kind != PROGRAM_GENERATE || !job_has_rows(compilation->job)) return true;
   if (written_input(compilation->job) != NULL) return true;
@@ -340,7 +340,7 @@ int compile_to_module(struct compilation *compilation) {
   if (compilation->program->target->module == NULL) return STATUS_OK;
   const struct emit_options emit = emission_of(compilation);
   compilation->modules = emit_modules(compilation->program, &emit, &compilation->diags);
-  return compilation->modules.step != NULL ? STATUS_OK : STATUS_BAD_JOB;
+  return compilation->modules.main != NULL ? STATUS_OK : STATUS_BAD_JOB;
 }
 
 int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text) {
@@ -368,7 +368,7 @@ const char *compilation_second_path(const struct compilation *compilation, const
 }
 
 const char *compilation_module_path(const struct compilation *compilation, const char *program, bool evaluates) {
-  const char *text = evaluates ? compilation->modules.evaluation : compilation->modules.step;
+  const char *text = evaluates ? compilation->modules.evaluation : compilation->modules.main;
   const char *ending = compilation->program->target->module;
   if (text == NULL) return NULL;
   if (evaluates) ending = arena_printf(compilation->arena, ".evaluation%s", ending);

@@ -60,8 +60,8 @@ int compile_to_text(struct compilation *compilation, struct origins *origins, co
 /* Makes compilation->modules after compile_to_program, where the target has one. */
 int compile_to_module(struct compilation *compilation);
 
-/* The path of its module next to a program whose name ends with ".c", that of a step or of an evaluation; NULL if it
- * has none, or the name ends otherwise. */
+/* The path of its module next to a program whose name ends with ".c", its own or that of a trainer's evaluation; NULL
+ * if it has none, or the name ends otherwise. */
 const char *compilation_module_path(const struct compilation *compilation, const char *program, bool evaluates);
 
 /* The path of the second text of a program whose name ends with ".c", in `arena`; NULL if the name ends

@@ -70,7 +70,7 @@ static bool write_modules(const struct generated *generated) {
   const struct emitted_modules *modules = &generated->compilation.modules;
   for (int i = 0; i < 2; i++) {
     const char *path = compilation_module_path(&generated->compilation, generated->compilation.options->output, i > 0);
-    const char *text = i > 0 ? modules->evaluation : modules->step;
+    const char *text = i > 0 ? modules->evaluation : modules->main;
     if (path != NULL && !write_file(&generated->inputs, path, text, strlen(text))) return false;
   }
   return true;

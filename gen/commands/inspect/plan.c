@@ -57,11 +57,12 @@ static const char *compiled_text(const struct compilation *compilation) {
   struct xla_memory memory;
   struct problem problem;
   const char *platform;
-  if (compilation->modules.step == NULL) return "";
-  if (!xla_memory_of(arena, compilation->modules.step, &memory, &platform, &problem))
+  if (compilation->modules.main == NULL) return "";
+  if (!xla_memory_of(arena, compilation->modules.main, &memory, &platform, &problem))
     return arena_printf(arena, "XLA       does not say what a step takes: %s\n", problem.what);
-  return arena_printf(arena, "XLA       %s in a step on %s: arguments %s, of which %s become results, temporary %s\n",
-                      bytes_text(arena, memory.arguments + memory.results - memory.reused + memory.temporary), platform,
+  return arena_printf(arena, "XLA       %s in a %s on %s: arguments %s, of which %s become results, temporary %s\n",
+                      bytes_text(arena, memory.arguments + memory.results - memory.reused + memory.temporary),
+                      compilation->kind == PROGRAM_TRAIN ? "step" : "batch", platform,
                       bytes_text(arena, memory.arguments), bytes_text(arena, memory.reused),
                       bytes_text(arena, memory.temporary));
 }

@@ -28,8 +28,18 @@ static bool has_gradient(const struct program *program, const struct weight *wei
   return false;
 }
 
-static bool make_evaluation(const struct program *program, const struct hlo_weight *weights, struct step_modules *made,
-                            struct diagnostics *diags) {
+static struct hlo_weight *weights_of(const struct program *program) {
+  struct hlo_weight *weights = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *weights);
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    weights[i] = (struct hlo_weight){weight->path, weight->parameter->shape, weight->parameter->dtype,
+                                     has_gradient(program, weight), row_of(program, weight)};
+  }
+  return weights;
+}
+
+static const char *make_evaluation(const struct program *program, const struct hlo_weight *weights,
+                                   struct step_modules *made, struct diagnostics *diags) {
   enum { MOST = 3 };
   const struct region *second = program->entry.second_region;
   const struct region *entry = second != NULL ? second : program->graph->entry;
@@ -40,10 +50,9 @@ static bool make_evaluation(const struct program *program, const struct hlo_weig
   const struct hlo_forward forward = {entry, weights, program->weights->count, results, count};
   const char *name = arena_printf(program->arena, "%s_evaluation", module_name(program));
   struct hlo_module module;
-  if (!hlo_make_forward(program->arena, program->graph, name, &forward, &module, diags)) return false;
-  made->evaluation = module.text;
+  if (!hlo_make_forward(program->arena, program->graph, name, &forward, &module, diags)) return NULL;
   made->evaluation_random = module.random;
-  return true;
+  return module.text;
 }
 
 bool step_modules_make(const struct program *program, const char *rule, struct step_modules *made,
@@ -51,12 +60,7 @@ bool step_modules_make(const struct program *program, const char *rule, struct s
   struct arena *arena = program->arena;
   const struct hlo_rule *read = rule_read(arena, rule, diags);
   if (read == NULL) return false;
-  struct hlo_weight *weights = arena_alloc(arena, ((size_t)program->weights->count + 1) * sizeof *weights);
-  for (int i = 0; i < program->weights->count; i++) {
-    const struct weight *weight = &program->weights->items[i];
-    weights[i] = (struct hlo_weight){weight->path, weight->parameter->shape, weight->parameter->dtype,
-                                     has_gradient(program, weight), row_of(program, weight)};
-  }
+  const struct hlo_weight *weights = weights_of(program);
   const int ranges = program->optimizer.flat_ranges.count;
   const struct hlo_step step = {.weights = weights,
                                 .n_weights = program->weights->count,
@@ -66,10 +70,17 @@ bool step_modules_make(const struct program *program, const char *rule, struct s
                                 .rule = *read};
   struct hlo_module module;
   if (!hlo_make_step(arena, program->graph, module_name(program), &step, &module, diags)) return false;
-  *made = (struct step_modules){.step = module.text,
+  *made = (struct step_modules){.main = module.text,
                                 .numbers = read->numbers,
                                 .n_numbers = read->n_numbers,
                                 .rows = step.rows,
                                 .random = module.random};
-  return !job_evaluates(program->job) || make_evaluation(program, weights, made, diags);
+  if (job_evaluates(program->job)) made->evaluation = make_evaluation(program, weights, made, diags);
+  return diags->errors == 0;
+}
+
+bool forward_module_make(const struct program *program, struct step_modules *made, struct diagnostics *diags) {
+  *made = (struct step_modules){0};
+  made->main = make_evaluation(program, weights_of(program), made, diags);
+  return made->main != NULL;
 }

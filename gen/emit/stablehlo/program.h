@@ -6,17 +6,20 @@
 #include "gen/program/program.h"
 
 struct step_modules {
-  const char *step;               /* a step of training (gen/stablehlo/step.h) */
-  const char *evaluation;         /* a batch of an evaluation; NULL: the program does not evaluate */
+  const char *main;               /* a step of training (gen/stablehlo/step.h), or what another program runs */
+  const char *evaluation;         /* of a trainer, a batch of an evaluation; NULL: it does not evaluate */
   const char *const *numbers;     /* that the host computes for each step, by their names in the rule */
   int n_numbers, rows;            /* a row of them for each flat range that the optimizer treats alike */
   bool random, evaluation_random; /* the modules take keys of random numbers */
 };
 
-/* Makes the modules of a program whose graph was differentiated. `rule`: the C of its optimizer's update (rule.h). The
+/* Makes the modules of a trainer, whose graph was differentiated. `rule`: the C of its optimizer's update (rule.h). The
  * evaluation gives the loss and, where the program has them, what that is a mean over, and the predictions. False with
  * an error. */
 bool step_modules_make(const struct program *program, const char *rule, struct step_modules *made,
                        struct diagnostics *diags);
+
+/* Makes the module of a program that evaluates, which is a trainer's evaluation. */
+bool forward_module_make(const struct program *program, struct step_modules *made, struct diagnostics *diags);
 
 #endif

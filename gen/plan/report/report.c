@@ -124,12 +124,12 @@ static void add_disk(struct text *text, const struct program *program) {
   text_printf(text, "; updated %s the backward\n", disk->in_backward ? "within" : "after");
 }
 
-/* Of a module: what a step needs at least; its compiler finds how much more. */
+/* Of a module: what it needs at least; its compiler finds how much more. */
 static void add_least_memory(struct text *text, const struct program *program) {
   const struct memory_bytes *bytes = &program->figures.bytes;
-  text_printf(text, "memory    at least %.1f MiB: weights %.1f, gradients %.1f, optimizer %.1f",
-              mebibytes(bytes->total), mebibytes(bytes->weights), mebibytes(bytes->gradients),
-              mebibytes(bytes->optimizer));
+  text_printf(text, "memory    at least %.1f MiB: weights %.1f", mebibytes(bytes->total), mebibytes(bytes->weights));
+  if (program->kind == PROGRAM_TRAIN)
+    text_printf(text, ", gradients %.1f, optimizer %.1f", mebibytes(bytes->gradients), mebibytes(bytes->optimizer));
   if (bytes->averages > 0) text_printf(text, ", averages %.1f", mebibytes(bytes->averages));
   text_puts(text, "\n");
 }

@@ -1,0 +1,147 @@
+#include "runtime/xla/module.h"
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/terminal.h"
+#include "runtime/process/fail.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void rt_xla_require(bool good, const struct problem *problem) {
+  if (!good) rt_fail(problem, 1);
+}
+
+struct xla *rt_xla_start(void) {
+  char path[4096];
+  struct xla *xla;
+  struct problem problem;
+  rt_xla_require(rt_xla_find(NULL, path, sizeof path, &problem) && rt_xla_open(path, &xla, &problem), &problem);
+  return xla;
+}
+
+/* ---- Compiling ---- */
+
+static char *join(const struct accel_xla_module *module) {
+  size_t size = 1;
+  for (size_t i = 0; i < module->n_pieces; i++) size += strlen(module->pieces[i]);
+  char *text = malloc(size), *at = text;
+  for (size_t i = 0; text != NULL && i < module->n_pieces; i++) {
+    const size_t length = strlen(module->pieces[i]);
+    memcpy(at, module->pieces[i], length);
+    at += length;
+  }
+  if (text != NULL) *at = '\0';
+  return text;
+}
+
+/* The folder of compiled modules; NULL: there is none. */
+static const char *kept_folder(char *path, size_t size) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  int length = -1;
+  if (cache != NULL && cache[0] == '/')
+    length = snprintf(path, size, "%s/accel-gen/xla", cache);
+  else if (home != NULL && home[0] == '/')
+    length = snprintf(path, size, "%s/.cache/accel-gen/xla", home);
+  return length >= 0 && (size_t)length < size ? path : NULL;
+}
+
+static struct xla_program *compile(struct xla *xla, const struct accel_xla_module *module) {
+  char folder[4096], *text = join(module);
+  struct xla_program *compiled;
+  struct problem problem;
+  rt_xla_require(text != NULL || rt_problem(&problem, "out of memory"), &problem);
+  const bool good = rt_xla_compile(xla, text, kept_folder(folder, sizeof folder), &compiled, &problem);
+  free(text);
+  rt_xla_require(good, &problem);
+  return compiled;
+}
+
+static void expect_results(const struct xla_program *compiled, int expected) {
+  struct problem problem;
+  const int results = rt_xla_results(compiled);
+  if (results == expected) return;
+  rt_problem(&problem, "the module gives %d arrays, and the program has %d", results, expected);
+  rt_fail(&problem, 1);
+}
+
+static struct xla_buffer **new_buffers(int count) {
+  struct problem problem;
+  struct xla_buffer **buffers = calloc((size_t)count + 1, sizeof *buffers);
+  rt_xla_require(buffers != NULL || rt_problem(&problem, "out of memory"), &problem);
+  return buffers;
+}
+
+struct xla_module rt_xla_module(struct xla *xla, const struct accel_xla_module *of, int n_kept, int n_results) {
+  struct xla_module module = {.of = of, .xla = xla, .compiled = compile(xla, of), .n_kept = n_kept};
+  expect_results(module.compiled, n_results);
+  module.arguments = new_buffers(n_kept + of->n_inputs);
+  module.results = new_buffers(n_results);
+  return module;
+}
+
+static double mebibytes(int64_t bytes) {
+  return (double)bytes / (1024.0 * 1024.0);
+}
+
+void rt_xla_say_memory(const struct xla_module *module) {
+  struct xla_memory memory;
+  struct problem problem;
+  const struct xla_facts facts = rt_xla_facts(module->xla);
+  if (!rt_xla_memory(module->compiled, &memory, &problem)) return;
+  rt_print(stdout, "XLA       %s, PJRT %d.%d: arguments %.1f MiB, of which %.1f are donated, temporary %.1f%s\n",
+           facts.platform, facts.major, facts.minor, mebibytes(memory.arguments), mebibytes(memory.reused),
+           mebibytes(memory.temporary), rt_xla_was_kept(module->compiled) ? "; compiled before" : "");
+}
+
+/* ---- Running ---- */
+
+void rt_xla_module_run(const struct xla_module *module, const void *arena) {
+  struct xla_buffer **inputs = module->arguments + module->n_kept;
+  const int n_inputs = module->of->n_inputs;
+  struct problem problem;
+  for (int i = 0; i < n_inputs; i++) {
+    const struct accel_xla_input *input = &module->of->inputs[i];
+    rt_xla_require(rt_xla_put(module->xla, input->dtype, input->shape, input->rank, (const char *)arena + input->offset,
+                              &inputs[i], &problem),
+                   &problem);
+  }
+  rt_xla_require(rt_xla_run(module->compiled, module->arguments, module->n_kept + n_inputs, module->results, &problem),
+                 &problem);
+  for (int i = 0; i < n_inputs; i++) {
+    rt_xla_drop(module->xla, inputs[i]);
+    inputs[i] = NULL;
+  }
+}
+
+void rt_xla_module_take(const struct xla_module *module, void *arena) {
+  struct problem problem;
+  for (int i = 0; i < module->of->n_outputs; i++) {
+    const struct accel_xla_output *output = &module->of->outputs[i];
+    rt_xla_require(rt_xla_get(module->xla, module->results[i], (char *)arena + output->offset, output->bytes, &problem),
+                   &problem);
+    rt_xla_drop(module->xla, module->results[i]);
+  }
+}
+
+void rt_xla_module_close(struct xla_module *module) {
+  if (module->compiled != NULL) rt_xla_discard(module->compiled);
+  free(module->arguments);
+  free(module->results);
+}
+
+/* ---- Tensors ---- */
+
+struct xla_buffer *rt_xla_send_tensor(struct xla *xla, const struct accel_tensor *tensor, const void *values) {
+  struct xla_buffer *buffer;
+  struct problem problem;
+  rt_xla_require(rt_xla_put(xla, tensor->dtype, tensor->shape, tensor->rank, values, &buffer, &problem), &problem);
+  return buffer;
+}
+
+void rt_xla_fetch_tensor(struct xla *xla, const struct accel_tensor *tensor, struct xla_buffer *buffer, void *values) {
+  size_t bytes = rt_dtype_size(tensor->dtype);
+  struct problem problem;
+  for (int i = 0; i < tensor->rank; i++) bytes *= (size_t)tensor->shape[i];
+  rt_xla_require(rt_xla_get(xla, buffer, values, bytes, &problem), &problem);
+}
