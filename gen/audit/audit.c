@@ -110,7 +110,7 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
                (int)INTERP_MAX_STEPS);
     return NULL;
   }
-  module_check(audit, tree);
+  module_check(audit, tree, options);
   report_missing(audit);
   if (options->object == NULL) return audit;
   const bool good =

@@ -6,6 +6,7 @@
 
 #include "gen/base/file.h"
 #include "gen/base/path.h"
+#include "gen/base/sha256.h"
 #include "gen/base/text.h"
 
 /* The module's text, line by line. */
@@ -328,26 +329,53 @@ static const char *ending_of(const struct module *modules, int count, int m) {
   return ".mlir";
 }
 
-static void claim_files(const struct module *modules, int count) {
+/* Whether a file next to the program has the module, or there is none; counts it in *files. */
+static void check_file(const struct module *module, struct claim *claim, const char *path, int *files) {
+  size_t length;
+  const char *text = read_bytes(module->audit->arena, path, &length);
+  if (text == NULL) return;
+  ++*files;
+  if (length != strlen(module->text) || memcmp(text, module->text, length) != 0)
+    claim_finding(module->audit, claim, VERDICT_BROKEN, (struct location){.file = path}, "another module than '%s'",
+                  module->variable->name);
+}
+
+/* Whether the manifest, where there is one, has the module's digest under this name; counts it in *digests. */
+static void check_digest(const struct module *module, struct claim *claim, const char *name,
+                         const struct audit_options *options, int *digests) {
+  struct sha256 sum = sha256_start();
+  char hex[65];
+  sha256_add(&sum, module->text, strlen(module->text));
+  sha256_hex(&sum, hex);
+  for (int i = 0; i < options->n_modules; i++) {
+    if (strcmp(options->modules[i].name, name) != 0) continue;
+    ++*digests;
+    if (strcmp(options->modules[i].sha256, hex) == 0) return;
+    claim_finding(module->audit, claim, VERDICT_BROKEN, options->modules[i].where,
+                  "the SHA-256 of '%s' is another one than that of '%s'", name, module->variable->name);
+    return;
+  }
+  if (options->modules != NULL)
+    claim_finding(module->audit, claim, VERDICT_BROKEN, module->variable->where, "the manifest has no module '%s'",
+                  name);
+}
+
+static void claim_files(const struct module *modules, int count, const struct audit_options *options) {
   struct arena *arena = modules->audit->arena;
   const char *stem = without_ending(arena, modules->audit->tree->file, ".c");
   struct claim *claim = audit_claim(modules->audit, "module-files",
-                                    "Files of modules next to the program have the program's own modules.");
-  int files = 0;
+                                    "Files of modules next to the program have the program's own modules, and its "
+                                    "manifest has their digests.");
+  int files = 0, digests = 0;
   for (int m = 0; stem != NULL && m < count; m++) {
-    size_t length;
     const char *path = arena_printf(arena, "%s%s", stem, ending_of(modules, count, m));
-    const char *text = read_bytes(arena, path, &length);
-    if (text == NULL) continue;
-    files++;
-    if (length != strlen(modules[m].text) || memcmp(text, modules[m].text, length) != 0)
-      claim_finding(modules->audit, claim, VERDICT_BROKEN, (struct location){.file = path}, "another module than '%s'",
-                    modules[m].variable->name);
+    check_file(&modules[m], claim, path, &files);
+    check_digest(&modules[m], claim, name_in_folder(path), options, &digests);
   }
-  claim_evidence(modules->audit, claim, "%d of %d modules have one", files, count);
+  claim_evidence(modules->audit, claim, "%d of %d modules have one, %d a digest", files, count, digests);
 }
 
-void module_check(struct audit *audit, const struct tree *tree) {
+void module_check(struct audit *audit, const struct tree *tree, const struct audit_options *options) {
   struct module *modules = arena_alloc(audit->arena, ((size_t)tree->n_statics + 1) * sizeof *modules);
   const struct module *unknown = NULL;
   int count = 0;
@@ -362,6 +390,6 @@ void module_check(struct audit *audit, const struct tree *tree) {
     claim_operations(modules, count);
     claim_shapes(modules, count);
     claim_donated(modules, count);
-    claim_files(modules, count);
+    claim_files(modules, count, options);
   }
 }

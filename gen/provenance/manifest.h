@@ -15,7 +15,7 @@
 /* A file and its SHA-256, 64 hexadecimal digits. */
 struct manifest_file {
   const char *role; /* "job", "base" (a file that the job extends), "model", "header", "hooks", "tuning", "template";
-                       "program" of the output */
+                       "program" of the output; "module" */
   const char *name;
   const char *sha256;
 };
@@ -60,6 +60,7 @@ struct manifest {
   struct manifest_list set;     /* --set: "optimizer.lr=0.1" */
   struct manifest_files inputs; /* the job first, then the model */
   struct manifest_file output;
+  struct manifest_files modules; /* that the program holds, as files next to it have them; none: it has no modules */
   struct {
     const char *digest;   /* SHA-256 of the resolved job, which the program prints */
     const char *resolved; /* its YAML text, every default filled in */

@@ -30,11 +30,12 @@ static struct manifest_file file_of(struct arena *arena, const json_t *object) {
                                 text_of(arena, object, "sha256")};
 }
 
-static void read_inputs(struct arena *arena, const json_t *root, struct manifest *manifest) {
+static struct manifest_files files_of(struct arena *arena, const json_t *root, const char *key) {
+  struct manifest_files files = {0};
   size_t i;
   const json_t *item;
-  json_array_foreach(json_object_get(root, "inputs"), i, item)
-      ARENA_PUSH(arena, manifest->inputs, file_of(arena, item));
+  json_array_foreach(json_object_get(root, key), i, item) ARENA_PUSH(arena, files, file_of(arena, item));
+  return files;
 }
 
 static void read_keys(struct arena *arena, const json_t *root, struct manifest *manifest) {
@@ -95,7 +96,8 @@ static struct manifest *read_root(struct arena *arena, const json_t *root) {
   manifest->plan = text_string(&plan);
   manifest->plan_text = text_of(arena, root, "summary");
   manifest->compile = text_of(arena, root, "compile");
-  read_inputs(arena, root, manifest);
+  manifest->inputs = files_of(arena, root, "inputs");
+  manifest->modules = files_of(arena, root, "modules");
   read_keys(arena, root, manifest);
   read_lines(arena, root, manifest);
   return manifest;

@@ -18,6 +18,13 @@ static json_t *file_json(const struct manifest_file *file) {
   return object;
 }
 
+static json_t *modules_json(const struct manifest *manifest) {
+  json_t *array = json_array();
+  for (int i = 0; i < manifest->modules.count; i++)
+    json_array_append_new(array, file_json(&manifest->modules.items[i]));
+  return array;
+}
+
 static json_t *generator_json(const struct manifest *manifest) {
   json_t *object = json_object();
   json_put(object, "name", "accel-gen");
@@ -93,6 +100,7 @@ const char *manifest_text(struct arena *arena, const struct manifest *manifest) 
     put_item(&out, file_json(&manifest->inputs.items[i]), i + 1 == manifest->inputs.count);
   text_puts(&out, "  ],\n");
   put_member(&out, "output", file_json(&manifest->output), false);
+  if (manifest->modules.count > 0) put_member(&out, "modules", modules_json(manifest), false);
   put_member(&out, "job", job_json(manifest), false);
   put_member(&out, "plan", json_loads(manifest->plan, 0, NULL), false);
   put_member(&out, "summary", json_text(manifest->plan_text), false);

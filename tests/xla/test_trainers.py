@@ -6,6 +6,7 @@ One of the models and one of the optimizers a run, as SEED says (tests/program/r
 
 usage: test_trainers.py [NAME...], of a case or a class; --all: every one of them (ninja soak)"""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -14,13 +15,14 @@ import subprocess
 import sys
 import unittest
 
+import jsonschema
 import numpy as np
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
 from harness import GENERATOR, MODELS, Trainer, load_file, relative  # noqa: E402
-from rotation import in_turn  # noqa: E402
+from rotation import in_turn, is_in_turn  # noqa: E402
 
 STEPS = 20
 CFLAGS = "-std=c17 -O1 -march=native -Wall -Wextra -Wpedantic -Werror"
@@ -232,6 +234,27 @@ class Trainers(unittest.TestCase):
             (xla.folder / "trainer.c").write_text(text.replace(old, new, 1))
             said = xla.command("audit", "trainer.c", status=1)
             self.assertRegex(said, rf"broken +{claim} .*{why}".replace("?", r"\?"), said)
+
+    @unittest.skipUnless(is_in_turn(1, 4), "a manifest tries other values of each key, which takes 10 s: not in turn")
+    def test_manifest(self):
+        """It has the digests of the modules, which the audit compares, and the command that makes them again."""
+        xla = on("xla", case("mlp_table", {"n_layer": 1, "width": 7, "n_classes": 10}, ROWS, training=EVALUATED))
+        text = xla.generate("--manifest")
+        manifest = json.loads((xla.folder / "trainer.manifest.json").read_text())
+        jsonschema.validate(manifest, json.loads((TREE / "schemas" / "manifest.schema.json").read_text()))
+        names = ["trainer.mlir", "trainer.evaluation.mlir"]
+        self.assertEqual(manifest["modules"], [{"role": "module", "name": name, "sha256": hashlib.sha256(
+            (xla.folder / name).read_bytes()).hexdigest()} for name in names])
+        self.assertIn("2 of 2 modules have one, 2 a digest", xla.command("audit", "trainer.c"))
+        self.assertRegex(xla.command("audit", "--regenerate", "trainer.manifest.json"), r"same +trainer.evaluation.mlir")
+        for name in names:
+            (xla.folder / name).unlink()
+        (xla.folder / "trainer.c").write_text(text.replace("module @", "#x = 1\\n\",\n    \"module @", 1))
+        said = xla.command("audit", "trainer.c", status=1)
+        self.assertRegex(said, r"broken +module-files")
+        self.assertRegex(said, "the SHA-256 of 'trainer.mlir' is another one than that of 'module'")
+        said = xla.command("audit", "--regenerate", "trainer.manifest.json", status=1)
+        self.assertRegex(said, "trainer.mlir is not there")
 
     def test_not_finite(self):
         """The step whose loss is not finite is named, although steps after it have begun."""

@@ -12,6 +12,12 @@ struct audit_command {
   struct location where; /* of its first byte */
 };
 
+/* A module of the program as its manifest has it. */
+struct audit_module {
+  const char *name, *sha256; /* of its file; 64 hexadecimal digits */
+  struct location where;     /* in the manifest */
+};
+
 /* A compilation of the program that an object states, as far as the audit has found it to leave the program as it is.
  */
 struct audit_compilation {
@@ -41,6 +47,8 @@ struct audit_options {
   const char *root; /* the step path's function; NULL: step, or else what the loops of main call, or of what it calls */
   const struct audit_command *commands; /* by which it is compiled, in addition to what its first comment says */
   int n_commands;
+  const struct audit_module *modules; /* that a manifest says it has; NULL: there is no manifest */
+  int n_modules;
   const char *object;                    /* an object file of the program, which has claims too; NULL: none */
   const struct audit_compiler *compiler; /* NULL: the object is compared with nothing */
 };

@@ -54,6 +54,17 @@ static void add_inputs(struct describer *d, const struct origins *origins) {
   add_templates(d, origins);
 }
 
+/* The modules that the program holds, by the names of the files next to it. */
+static void add_modules(struct describer *d, const char *program) {
+  const char *const texts[] = {d->compilation->modules.main, d->compilation->modules.evaluation};
+  for (int i = 0; i < 2; i++) {
+    const char *path = compilation_module_path(d->compilation, program, i > 0);
+    if (path == NULL) continue;
+    const char *digest = digest_of(d->arena, texts[i], strlen(texts[i]));
+    ARENA_PUSH(d->arena, d->manifest->modules, ((struct manifest_file){"module", name_in_folder(path), digest}));
+  }
+}
+
 /* The file of a program's second text; NULL where it has one text. */
 static const char *second_file(const struct describer *d, const char *program) {
   const struct target *target = d->compilation->program->target;
@@ -135,6 +146,7 @@ static struct manifest *describe_one(const struct compilation *compilation, cons
     manifest_add(arena, &manifest->set,
                  arena_printf(arena, "%s=%s", options->overrides[i].key, options->overrides[i].value));
   manifest->output = (struct manifest_file){"program", name_in_folder(program), digest_of(arena, text, strlen(text))};
+  add_modules(&d, program);
   manifest->job.digest = compilation->job->digest;
   manifest->job.resolved = job_resolved(arena, compilation->job);
   manifest->job.model = model_digest(compilation->model);

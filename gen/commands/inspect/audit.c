@@ -38,6 +38,23 @@ static int commands_of(const struct options *options, struct audit_command comma
   return count;
 }
 
+/* The modules that the manifest next to the program says it has, also where the program has changed since; NULL: there
+ * is no manifest. */
+static const struct audit_module *modules_of(const struct options *options, int *count) {
+  struct arena *arena = options->arena;
+  struct diagnostics unread = diagnostics_in(arena);
+  const char *path = manifest_path(arena, options->argument);
+  const struct manifest *manifest = access(path, R_OK) == 0 ? manifest_read(arena, path, &unread) : NULL;
+  if (manifest == NULL) return NULL;
+  struct audit_module *modules = arena_alloc(arena, ((size_t)manifest->modules.count + 1) * sizeof *modules);
+  *count = manifest->modules.count;
+  for (int i = 0; i < *count; i++) {
+    const struct manifest_file *file = &manifest->modules.items[i];
+    modules[i] = (struct audit_module){file->name, file->sha256, {.file = path, .line = 1, .column = 1}};
+  }
+  return modules;
+}
+
 /* ---- The program compiled once more ---- */
 
 struct recompiling {
@@ -190,6 +207,8 @@ int command_audit(const struct options *options) {
   struct words flags = words_in(options->arena);
   reading_flags(options, &flags);
   struct audit_command commands[2];
+  int n_modules = 0;
+  const struct audit_module *modules = modules_of(options, &n_modules);
   struct recompiling recompiling = {options, &flags, NULL};
   const struct audit_compiler compiler = {compile_again, &recompiling};
   struct audit_options audit_options = {
@@ -198,6 +217,8 @@ int command_audit(const struct options *options) {
       .root = options->root,
       .commands = commands,
       .n_commands = commands_of(options, commands),
+      .modules = modules,
+      .n_modules = n_modules,
       .object = options->object,
       .compiler = &compiler,
   };

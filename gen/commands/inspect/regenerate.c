@@ -160,6 +160,13 @@ static void set_out(const struct regeneration *r, struct options *options, struc
   program_kind_find(manifest->kind, &compilation->kind);
 }
 
+/* The files of modules next to it. */
+static void compare_modules(struct regeneration *r, const struct compilation *compilation) {
+  const char *const texts[] = {compilation->modules.main, compilation->modules.evaluation};
+  for (int i = 0; i < r->manifest->modules.count && i < 2; i++)
+    if (texts[i] != NULL) compare_output(r, r->manifest->modules.items[i].name, texts[i]);
+}
+
 static void make_again(struct regeneration *r) {
   struct options options;
   struct compilation compilation;
@@ -176,6 +183,7 @@ static void make_again(struct regeneration *r) {
   compare_templates(r, &origins);
   const char *program = compilation_program_path(&compilation, options.output); /* where this is its second text */
   compare_output(r, r->manifest->output.name, program != NULL ? compilation.second : text);
+  compare_modules(r, &compilation);
   if (r->job_is_same) {
     struct manifest *again = describe(&compilation, program != NULL ? program : options.output, text, &origins);
     find_keys(&compilation, text, again);
@@ -213,6 +221,8 @@ static struct inputs inputs_of(const struct regeneration *r) {
   struct inputs inputs = inputs_in(r->arena);
   inputs_add(&inputs, "the manifest", r->options->argument);
   inputs_add(&inputs, "the program", path_of(r, r->manifest->output.name));
+  for (int i = 0; i < r->manifest->modules.count; i++)
+    inputs_add(&inputs, "the program's module", path_of(r, r->manifest->modules.items[i].name));
   for (int i = 0; i < r->manifest->inputs.count; i++) {
     const struct manifest_file *file = &r->manifest->inputs.items[i];
     if (strcmp(file->role, "template") != 0)
