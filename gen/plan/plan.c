@@ -155,7 +155,7 @@ static bool pass_synchronize(struct context *context) {
 static bool pass_decode(struct context *context) {
   struct program *program = context->program;
   if (program->kind == PROGRAM_GENERATE && !plan_decoding(program, context->builder, context->diags)) return false;
-  if (program->job->memory.maps) separate_resident(program);
+  if (may_stream(program)) separate_resident(program);
   if (program->kind == PROGRAM_GENERATE) write_out(program, context->builder, AFTER_DECODING);
   return true;
 }

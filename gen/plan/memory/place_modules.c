@@ -248,6 +248,13 @@ static const char *why_not_streamed(const struct program *program, const struct 
   return NULL;
 }
 
+bool may_stream(const struct program *program) {
+  const struct job *job = program->job;
+  if (program->kind != PROGRAM_TRAIN) return job->memory.maps;
+  return job->memory.maps && program->target->is_host && job->devices.ranks == 1 &&
+         (job->devices.limits.disk != NULL || names_place(job, "disk"));
+}
+
 /* What is in the memory of the device runs, and layers that stream to it. */
 static bool check_runs(const struct placing *p) {
   for (int i = 0; i < p->map->count; i++) {

@@ -9,4 +9,7 @@
  * the memory of its device; `shown` leaves the latter out. After plan_weights. */
 bool place_modules(struct program *program, bool shown, struct diagnostics *diags);
 
+/* Whether the map may have layers elsewhere than in the memory of the device, which then stream. Before all passes. */
+bool may_stream(const struct program *program);
+
 #endif
