@@ -86,6 +86,24 @@ scope init_sinusoid_grid(scope s, double ratio, int side) {
 
 /* ---- Parameters ---- */
 
+/* The numbers that a parameter starts with. Each draws as many as the first one. */
+static void start(struct reading *reading, struct stored *stored) {
+  const uint64_t first = reading->state;
+  if (stored->count == 0) return;
+  stored->values[0] = reading->start_value(reading, stored, 0);
+  const uint64_t each = reading->state - first;
+#pragma omp parallel if (stored->count > 100000)
+  {
+    struct reading own = {0};
+#pragma omp for schedule(static)
+    for (int64_t i = 1; i < stored->count; i++) {
+      own.state = first + (uint64_t)i * each;
+      stored->values[i] = reading->start_value(&own, stored, i);
+    }
+  }
+  reading->state = first + (uint64_t)stored->count * each;
+}
+
 static struct stored *stored_new(struct reading *reading, const char *name, int rank, const int64_t *dim, bool trained,
                                  struct accel_scope how) {
   struct stored *stored = calloc(1, sizeof *stored);
@@ -105,7 +123,7 @@ static struct stored *stored_new(struct reading *reading, const char *name, int 
   stored->gradient = trained ? calloc((size_t)stored->count + 1, sizeof *stored->gradient) : NULL;
   if (stored->values == NULL || (trained && stored->gradient == NULL))
     tape_refuse("there is not enough memory for the parameters");
-  for (int64_t i = 0; i < stored->count; i++) stored->values[i] = reading->start_value(reading, stored, i);
+  start(reading, stored);
   *(reading->last != NULL ? &reading->last->next : &reading->first) = stored;
   reading->last = stored;
   reading->count++;

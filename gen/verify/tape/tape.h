@@ -73,9 +73,10 @@ struct reading {
   int entropies;      /* how many there were */
   bool narrow;        /* parameters are rounded before they are used, and so have noise, too */
   int64_t vocabulary; /* the most rows of an embedding whose tokens the data give */
-  double (*start_value)(struct reading *reading, const struct stored *stored, int64_t i);
-  const char *refused;  /* why the reading has stopped */
-  double constants[32]; /* of functions of an element, such as the eps of a norm: what a formula may have */
+  double (*start_value)(struct reading *reading, const struct stored *stored,
+                        int64_t i); /* it draws from the state alone */
+  const char *refused;              /* why the reading has stopped */
+  double constants[32];             /* of functions of an element, such as the eps of a norm: what a formula may have */
   int n_constants;
   struct known_table *tables;             /* that the model gives, the newest first */
   struct known_convolution *convolutions; /* that it has */
