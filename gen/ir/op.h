@@ -209,7 +209,8 @@ struct op_evaluation {
   /* Of a scalar output 0: how it combines with those of other batches, from how the scalar inputs do (MEAN_NONE for all
    * others). NULL: MEAN_NONE. Views and conversions are as their input without it. */
   struct mean (*mean)(const struct node *node, const struct mean *inputs);
-  /* Output 0 where the model is evaluated, instead of the node's. NULL: the node's own. Its region is open. */
+  /* Output 0 where the model is evaluated, instead of the node's; the node's own: it stays. NULL: all nodes of the kind
+   * do. Its region is open. */
   struct value *(*substitute)(struct builder *builder, const struct node *node);
 };
 

@@ -60,8 +60,13 @@ static bool place(const struct node *node, int seed, int64_t ranks, struct place
   return (seed == X || seed == node->n_inputs) && op_place_along(node, seed, placements);
 }
 
-/* In evaluation what was scaled by the history stays as it is. */
+static bool is_evaluated(const struct node *node) {
+  return node_int(node, "evaluates") != 0;
+}
+
+/* In evaluation what was scaled by the history stays as it is, unless that is in 8 bits, too. */
 static struct value *as_it_is(struct builder *builder, const struct node *node) {
+  if (is_evaluated(node)) return node->outputs[Q];
   return builder_cast(builder, node->inputs[X], stored(node));
 }
 
@@ -94,32 +99,46 @@ static void round_all(const struct node *node, const double *x, double scale, do
   outputs[INVERSE][0] = 1 / scale;
 }
 
+/* The scale of a tensor whose largest size this is; a power of two is no larger than the quotient. */
+static double scale_of(const struct node *node, double largest) {
+  const double most = most_number(node_int(node, "e5m2") != 0);
+  int exponent = 0;
+  if (node_int(node, "powers") == 0) return (float)(most / fmax(largest, 1e-12));
+  if (largest <= 0 || !isfinite(largest)) return 1;
+  frexp((float)most / (float)largest, &exponent);
+  return ldexp(1, exponent - 1);
+}
+
 static void reference_quantize(const struct node *node, const double *const *inputs, double *const *outputs) {
-  const double largest = largest_of(node->inputs[X], inputs[X]);
-  round_all(node, inputs[X], (float)(most_number(node_int(node, "e5m2") != 0) / fmax(largest, 1e-12)), outputs);
+  round_all(node, inputs[X], scale_of(node, largest_of(node->inputs[X], inputs[X])), outputs);
 }
 
 static void reference_delayed(const struct node *node, const double *const *inputs, double *const *outputs) {
   const int64_t length = node->inputs[HISTORY]->shape.dim[0];
   for (int64_t i = 0; i < length; i++) outputs[NEXT_HISTORY][i] = inputs[HISTORY][i];
-  outputs[NEXT_HISTORY][0] = fmax(inputs[HISTORY][0], largest_of(node->inputs[X], inputs[X]));
-  round_all(node, inputs[X], inputs[SCALE][0], outputs);
+  const double largest = largest_of(node->inputs[X], inputs[X]);
+  const bool at_hand = node_int(node, "powers") != 0 && inputs[SCALE][0] <= 0;
+  outputs[NEXT_HISTORY][0] = at_hand ? largest : fmax(inputs[HISTORY][0], largest);
+  round_all(node, inputs[X], at_hand ? scale_of(node, largest) : inputs[SCALE][0], outputs);
 }
 
+enum { OF_PRODUCT = 2, OF_TENSOR, OF_DELAYED }; /* attributes */
+
 struct attributes {
-  struct attribute items[2];
+  struct attribute items[OF_DELAYED];
 };
 
 static struct attributes attributes_of(struct op_fp8 how) {
-  return (struct attributes){{attribute_int("bf16", how.bf16), attribute_int("e5m2", how.e5m2)}};
+  return (struct attributes){{attribute_int("bf16", how.bf16), attribute_int("e5m2", how.e5m2),
+                              attribute_int("powers", how.powers), attribute_int("evaluates", how.evaluates)}};
 }
 
 struct node *op_fp8_quantize_with(struct builder *builder, struct value *x, struct value *scale, struct value *history,
                                   struct op_fp8 how) {
   struct value *const inputs[] = {x, scale, history};
   const struct attributes attributes = attributes_of(how);
-  if (scale == NULL) return builder_node(builder, "fp8_quantize", inputs, 1, attributes.items, 2);
-  return builder_node(builder, "fp8_quantize_delayed", inputs, 3, attributes.items, 2);
+  if (scale == NULL) return builder_node(builder, "fp8_quantize", inputs, 1, attributes.items, OF_TENSOR);
+  return builder_node(builder, "fp8_quantize_delayed", inputs, 3, attributes.items, OF_DELAYED);
 }
 
 const struct op_kind op_fp8_quantize = {
@@ -171,14 +190,16 @@ struct value *op_fp8_product(struct builder *builder, struct value *const factor
   struct value *inputs[] = {factors[A],   factors[B], factors[A_INVERSE], factors[B_INVERSE], grad_scale,
                             grad_history, wide_a};
   const struct attributes attributes = attributes_of(how);
-  if (grad_scale == NULL) return builder_op(builder, "fp8_matmul", inputs, GRAD_SCALE, attributes.items, 2);
-  return builder_op(builder, "fp8_matmul_delayed", inputs, wide_a != NULL ? 7 : 6, attributes.items, 2);
+  if (grad_scale == NULL) return builder_op(builder, "fp8_matmul", inputs, GRAD_SCALE, attributes.items, OF_PRODUCT);
+  return builder_op(builder, "fp8_matmul_delayed", inputs, wide_a != NULL ? 7 : 6, attributes.items, OF_DELAYED);
 }
 
 /* The gradient of y rounded, as the forward's factors were. */
 static const struct node *quantize_gradient(struct builder *builder, const struct node *node, struct value *dy) {
-  const struct op_fp8 how = {.bf16 = node_int(node, "bf16") != 0, .e5m2 = node_int(node, "e5m2") != 0};
   const bool delayed = node->n_inputs > GRAD_SCALE;
+  const struct op_fp8 how = {.bf16 = node_int(node, "bf16") != 0,
+                             .e5m2 = node_int(node, "e5m2") != 0,
+                             .powers = delayed && node_int(node, "powers") != 0};
   struct value *scale = delayed ? node->inputs[GRAD_SCALE] : NULL;
   struct value *history = delayed ? node->inputs[GRAD_HISTORY] : NULL;
   return op_fp8_quantize_with(builder, dy, scale, history, how);
@@ -241,6 +262,7 @@ static bool place_product(const struct node *node, int seed, int64_t ranks, stru
 
 /* With factors as they are. */
 static struct value *plain_product(struct builder *builder, const struct node *node) {
+  if (is_evaluated(node)) return node->outputs[0];
   return op_matmul(builder, node->inputs[A], node->inputs[B]);
 }
 

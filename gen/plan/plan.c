@@ -309,7 +309,7 @@ static bool pass_collectives(struct context *context) {
       plan_collectives(context->program);
     return true;
   }
-  if (context->program->job->parallelism.power_sgd.on)
+  if (context->program->job->parallelism.power_sgd.on || job_sends_fp8(context->program->job))
     plan_compression(context->program);
   else
     plan_collectives(context->program);

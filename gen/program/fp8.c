@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gen/base/path.h"
+#include "gen/program/stage_parameters.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
 
@@ -41,6 +43,34 @@ struct axes fp8_axes(const struct program *program) {
   const enum axis tensors = axis_sharding(program, SHARDED_TENSORS);
   if (tensors != AXES && !axes_have(axes, tensors)) axes.items[axes.count++] = tensors;
   return axes;
+}
+
+int fp8_rank_of(const struct program *program, const struct weight *scale) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  for (int rank = 1; pipeline->stages > 0 && rank < pipeline->ranks; rank++)
+    if (rank_uses(pipeline, rank, scale->path)) return rank;
+  return 0;
+}
+
+enum { MSAMP_WINDOW = 16 }; /* FP8Linear.DEFAULT_WINDOW_SIZE of MS-AMP */
+
+int64_t fp8_history_length(const struct job *job) {
+  return job->precision.fp8.backend == FP8_MSAMP ? MSAMP_WINDOW : job->precision.fp8.amax_history_len;
+}
+
+bool fp8_rounds_weight(const struct program *program, const struct weight *weight) {
+  const struct job *job = program->job;
+  if (!job->precision.fp8.on || job->precision.fp8.backend != FP8_MSAMP || weight->gradient < 0) return false;
+  const char *module = without_ending(program->arena, weight->path, ".weight");
+  return module != NULL && weight_named(program->weights, arena_printf(program->arena, "%s.%sinput", module,
+                                                                       fp8_scale_beginning)) != NULL;
+}
+
+int64_t fp8_rounded_weights(const struct program *program) {
+  int64_t count = 0;
+  for (int i = 0; i < program->weights->count && program->kind == PROGRAM_TRAIN; i++)
+    count += fp8_rounds_weight(program, &program->weights->items[i]);
+  return count;
 }
 
 int64_t fp8_scales(const struct program *program) {

@@ -23,7 +23,19 @@ bool fp8_has_codes(const struct program *program);
 /* The axes along which ranks have parts of a tensor that has one scale: of its rows, or with tensors in parts. */
 struct axes fp8_axes(const struct program *program);
 
-/* How many scales a program moves when a batch is over: those of backend: te, where it trains. */
+/* The rank along the axis of layers whose stage has the scale; 0 where layers are not divided. */
+int fp8_rank_of(const struct program *program, const struct weight *scale);
+
+/* How many of a tensor's sizes are kept. */
+int64_t fp8_history_length(const struct job *job);
+
+/* Whether the gradient of a weight, and the weight, are rounded as backend: msamp does with those of its layers. */
+bool fp8_rounds_weight(const struct program *program, const struct weight *weight);
+
+/* How many these are, where the program trains. */
+int64_t fp8_rounded_weights(const struct program *program);
+
+/* How many scales a program moves when a batch is over: those of backend: te and msamp, where it trains. */
 int64_t fp8_scales(const struct program *program);
 
 #endif

@@ -120,7 +120,9 @@ enum reproducible { REPRODUCIBLE_OFF, REPRODUCIBLE_RUN, REPRODUCIBLE_TOPOLOGY };
 enum mixed_precision { PRECISION_NO, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8 };
 
 /* Whose recipe training in 8 bits follows: torchao's or Transformer Engine's. */
-enum fp8_backend { FP8_AO, FP8_TE };
+enum fp8_backend { FP8_AO, FP8_TE, FP8_MSAMP };
+
+enum fp8_opt_level { FP8_O1, FP8_O2 };
 /* Over which numbers a scale of torchao's is. */
 enum fp8_recipe { FP8_TENSORWISE, FP8_ROWWISE, FP8_ROWWISE_WITH_GW_HP, FP8_MXFP8 };
 /* How a block's scale is rounded. */

@@ -184,10 +184,12 @@ struct job {
       bool on;      /* mixed_precision: fp8; `mixed` is the type of all else then */
       bool emulate; /* products on GPUs are of what was rounded, in the type of all else */
       enum fp8_backend backend;
+      enum fp8_opt_level opt_level;
       enum fp8_recipe recipe;
       enum fp8_mx_scale mx_scale;
       enum fp8_override override;
       bool skip_first_and_last; /* of linear layers */
+      bool in_evaluation;       /* backend: te: products of an evaluation are in 8 bits, too */
       struct named *skip;       /* modules */
       int n_skip;
       enum fp8_format format;
@@ -486,6 +488,9 @@ bool job_compares_evaluations(const struct job *job);
 
 /* Whether what ranks exchange of gradients comes as their mean: factors, or what hooks.on_bucket makes of a bucket. */
 bool job_exchanges_means(const struct job *job);
+
+/* Whether ranks exchange gradients of layers in 8 bits after the backward (backend: msamp). */
+bool job_sends_fp8(const struct job *job);
 
 /* Ranks whose gradients add up as they are: 1 where each steps alone, or where they are averaged in another way. */
 int64_t job_adding_ranks(const struct job *job);

@@ -112,6 +112,7 @@ static const struct key ints[] = {
 static const struct key flags[] = {
     FLAG(model.lora.use_rslora),
     FLAG(precision.fp8.skip_first_and_last),
+    {"precision.fp8.use_autocast_during_eval", offsetof(struct job, precision.fp8.in_evaluation)},
     FLAG(precision.fp8.emulate),
     FLAG(model.lora.merge),
     FLAG(model.quantize.load_in_4bit),
@@ -171,7 +172,8 @@ static const struct enumeration enumerations[] = {
     {{"model.quantize.bnb_4bit_quant_type", offsetof(struct job, model.quantize.type)}, {"nf4", "fp4"}},
     {{"model.quantize.bnb_4bit_compute_dtype", offsetof(struct job, model.quantize.compute)}, {"fp32", "bf16", "fp16"}},
     {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16", "fp8"}},
-    {CHOICE(precision.fp8.backend), {"ao", "te"}},
+    {CHOICE(precision.fp8.backend), {"ao", "te", "msamp"}},
+    {CHOICE(precision.fp8.opt_level), {"O1", "O2"}},
     {CHOICE(precision.fp8.recipe), {"tensorwise", "rowwise", "rowwise_with_gw_hp", "mxfp8"}},
     {{"precision.fp8.override_linear_precision", offsetof(struct job, precision.fp8.override)}, {"none", "wgrad"}},
     {{"precision.fp8.scale_calculation_mode", offsetof(struct job, precision.fp8.mx_scale)}, {"floor", "rceil"}},

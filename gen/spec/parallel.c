@@ -42,8 +42,12 @@ int64_t job_round(const struct job *job) {
   return job_batch_ranks(job) * (job_has_tree(job) ? job->accumulation.num_steps : 1);
 }
 
+bool job_sends_fp8(const struct job *job) {
+  return job->precision.fp8.on && job->precision.fp8.backend == FP8_MSAMP && job_data_ranks(job) > 1;
+}
+
 bool job_exchanges_means(const struct job *job) {
-  return job->parallelism.power_sgd.on || job->parallelism.by_hook;
+  return job->parallelism.power_sgd.on || job->parallelism.by_hook || job_sends_fp8(job);
 }
 
 int64_t job_adding_ranks(const struct job *job) {

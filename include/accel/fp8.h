@@ -66,6 +66,22 @@ ACCEL_FUNCTION float accel_fp8_scale(float largest, float most) {
   return (float)((double)most / (largest < 1e-12f ? 1e-12 : (double)largest));
 }
 
+/* The largest power of two that brings it no further than `most`; 1 where it is 0 or none (MS-AMP's scales). */
+ACCEL_FUNCTION float accel_fp8_power(float largest, float most) {
+  const float ratio = most / largest;
+  uint32_t bits;
+  memcpy(&bits, &ratio, sizeof bits);
+  bits &= 0x7f800000u;
+  float power;
+  memcpy(&power, &bits, sizeof power);
+  return largest > 0.0f && isfinite(largest) && isfinite(power) && power > 0.0f ? power : 1.0f;
+}
+
+/* x to the nearest number that fp16 has. */
+ACCEL_FUNCTION float accel_round_fp16(float x) {
+  return accel_round_fp8(x, 10, 0.00006103515625f, 65504.0f);
+}
+
 /* The scales of blocks are powers of two (OCP Microscaling Formats specification 1.0), numbers of e8m0: from 2^-127 to
  * 2^127. */
 ACCEL_FUNCTION float accel_power_of_two(int power) {

@@ -177,7 +177,7 @@ def jobs():
     for setting, words in {
         "wandb=1": "'wandb' is tracking.log_with here",
         "parallelism.cp_size=2": "'cp_size' is parallelism.cp here",
-        "precision.opt_level=O1": "'opt_level' is not here: it is of MS-AMP",
+        "precision.opt_level=O1": "'opt_level' is a key of precision.fp8",
         "optimizer.name=prodigy": "'prodigy' is not supported",
         "devices.kind=NPU": "'NPU' is not supported: programs for Ascend",
         "training.metrics=[f1]": "'f1' is called f1_macro or f1_binary here",

@@ -33,6 +33,7 @@ class Delayed:
     def __init__(self, length=1024, algorithm="most_recent", margin=0, hybrid=True, wide_wgrad=False):
         self.length, self.algorithm, self.margin, self.hybrid, self.wide_wgrad = length, algorithm, margin, hybrid, wide_wgrad
         self.frozen = False  # whether scales and histories stay as they are
+        self.evaluates = False  # without gradients: sizes are noted for the next batch, whose end moves the history
         self.scales = {role: torch.tensor(1.0) for role in ("input", "weight", "grad_output")}
         self.histories = {role: torch.zeros(length) for role in self.scales}
 
@@ -40,8 +41,9 @@ class Delayed:
         kind = E5M2 if role == "grad_output" and self.hybrid else E4M3
         scale = self.scales[role]
         if not self.frozen:
-            self.histories[role][0] = x.detach().abs().max().float()
-            self.update(role, torch.finfo(kind).max)
+            self.histories[role][0] = torch.maximum(self.histories[role][0], x.detach().abs().max().float())
+            if not self.evaluates:
+                self.update(role, torch.finfo(kind).max)
         return rounded(x, scale, kind), 1 / scale
 
     def update(self, role, most):
@@ -116,20 +118,84 @@ class Linear(torch.nn.Module):
     def forward(self, x):
         if not (self.always or self.training):
             return torch.nn.functional.linear(x, self.weight, self.bias)
+        self.recipe.evaluates = not torch.is_grad_enabled()
         y = Product.apply(x, self.weight, self.recipe, self.dtype)
         return y if self.bias is None else y + self.bias.to(y.dtype)
 
 
-def convert(model, make, keep_ends, multiple=16, **how):
-    """Puts Linear, or the recipe's own layer, in place of all linear layers of multiples of 16, but of the first and the last where
+def convert(model, make, keep_ends, multiple=16, skip=(), **how):
+    """Puts Linear, or the recipe's own layer, in place of all linear layers of multiples of 16, but of those to skip, and of the first and the last where
     keep_ends (Accelerate's filter_linear_layers). Returns the recipes by the layers' names; make() gives each its own."""
     layers = [(name, module) for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)]
     ends = {layers[0][0], layers[-1][0]} if keep_ends else set()
     recipes = {}
     for name, module in layers:
-        if name in ends or any(extent % multiple for extent in module.weight.shape):
+        if name in ends or name in skip or any(extent % multiple for extent in module.weight.shape):
             continue
         recipe = recipes[name] = make()
         parent, _, child = name.rpartition(".")
         setattr(model.get_submodule(parent), child, recipe.layer(module) if hasattr(recipe, "layer") else Linear(module, recipe, **how))
     return recipes
+
+
+def power(amax, most, before=1.0):
+    """MS-AMP's scale (ScalingMeta.compute_scaling_factor): the largest power of two that keeps amax within `most`."""
+    exponent = torch.floor(torch.log2(torch.tensor(most, dtype=torch.float64) / amax.double()))
+    return torch.exp2(exponent).float() if amax > 0 and torch.isfinite(amax) else torch.tensor(before)
+
+
+def stored(x, kind):
+    """x as a tensor of this type with a scale of its own."""
+    scale = power(x.abs().max(), torch.finfo(kind).max)
+    return (x * scale).to(kind).float() / scale
+
+
+class MsAmp:
+    """Of one layer: MS-AMP's FP8Linear. For the first 16 steps a scale is of the tensor at hand, later of the last 16 steps; that of a
+    weight always of the weight (ScalingMeta's windows)."""
+
+    WINDOW = 16
+
+    def __init__(self):
+        self.taken = 0  # steps
+        self.scales = {role: torch.tensor(1.0) for role in ("input", "grad_output")}
+        self.sizes = {role: torch.zeros(self.WINDOW) for role in self.scales}
+
+    def round(self, role, x):
+        kind = E5M2 if role == "grad_output" else E4M3
+        amax, most = x.detach().abs().max(), torch.finfo(kind).max
+        if role == "weight":
+            scale = power(amax, most)
+        else:
+            at_hand = self.taken < self.WINDOW
+            self.sizes[role][0] = amax if at_hand else torch.maximum(self.sizes[role][0], amax)
+            scale = self.scales[role] = power(amax, most) if at_hand else self.scales[role]
+        return rounded(x, scale, kind), 1 / scale
+
+    def end_step(self):
+        """LBOptimizer._update_scaling_factors."""
+        for role, sizes in self.sizes.items():
+            self.scales[role] = power(sizes.max(), torch.finfo(E5M2 if role == "grad_output" else E4M3).max)
+            self.sizes[role] = sizes.roll(1)
+            self.sizes[role][0] = 0
+        self.taken += 1
+
+
+def exchanged(gradients):
+    """What MS-AMP's reducer makes of a layer's gradients of several ranks: numbers of E4M3 by one scale, which leaves room for their
+    sum, added up as such; and of one rank's."""
+    if len(gradients) == 1:
+        return stored(gradients[0], E4M3)
+    amax = max(gradient.abs().max() for gradient in gradients)
+    scale = power(amax, torch.finfo(E4M3).max) / len(gradients) ** 0.5
+    total = sum(rounded(gradient, scale, E4M3) for gradient in gradients)
+    return rounded(total, 1.0, E4M3) / scale / len(gradients)
+
+
+def adamw(weight, gradient, m, v, step, lr, betas, eps, decay, low):
+    """MS-AMP's LBAdamW, of weights that are rounded afterwards; low: its moments are rounded, too (O2). Returns both."""
+    weight.mul_(1 - lr * decay)
+    m = betas[0] * m + (1 - betas[0]) * gradient
+    v = betas[1] * v + (1 - betas[1]) * gradient * gradient
+    weight.sub_(lr / (1 - betas[0] ** step) * m / ((v / (1 - betas[1] ** step)).sqrt() + eps))
+    return (stored(m, E4M3), stored(v, torch.float16)) if low else (m, v)

@@ -93,6 +93,14 @@ def given(value):
     return any(given(inner) for inner in value.values()) if isinstance(value, dict) else True
 
 
+def msamp_holds(job):
+    """What does not go with MS-AMP's layers, gradients and moments."""
+    optimizer = job.get("optimizer", {})
+    return (optimizer.get("name") == "adamw" and optimizer.get("state_dtype", "float32") == "float32"
+            and job.get("accumulation", {}).get("num_steps", 1) == 1 and "on_bucket" not in job.get("hooks", {})
+            and "device_map" not in job.get("memory", {}))
+
+
 def fp8_holds(job):
     """What does not go with products of 8 bits."""
     precision, model = job.get("precision", {}), job.get("model", {})
@@ -102,7 +110,10 @@ def fp8_holds(job):
     if not isinstance(parallelism, dict) or any(
             given(value) for key, value in parallelism.items() if key not in ("dp_replicate", "dp_shard", "zero_stage")):
         return False
-    if precision.get("fp8", {}).get("backend") == "te" and parallelism.get("zero_stage", 0) not in (0, 1):
+    backend = precision.get("fp8", {}).get("backend")
+    if backend == "te" and parallelism.get("zero_stage", 0) == 3:
+        return False
+    if backend == "msamp" and (any(given(parallelism[key]) for key in ("dp_shard", "zero_stage") if key in parallelism) or not msamp_holds(job)):
         return False
     if job.get("data", {}).get("join_uneven_inputs", False):
         return False

@@ -113,8 +113,10 @@ struct value *op_all_to_all(struct builder *builder, struct value *x, int64_t ax
 
 /* How a tensor is rounded to 8 bits (gen/ops/fp8.c). */
 struct op_fp8 {
-  bool bf16; /* the rounded numbers are bfloat16, else float32 */
-  bool e5m2; /* to E5M2, else to E4M3 */
+  bool bf16;      /* the rounded numbers are bfloat16, else float32 */
+  bool e5m2;      /* to E5M2, else to E4M3 */
+  bool powers;    /* scales are powers of two: of a scale that is given and not above 0, of the tensor at hand */
+  bool evaluates; /* by a scale that is given: where the model is evaluated, too */
 };
 
 /* x rounded: the node, whose outputs are the numbers, 1 / the scale, and the buffer `history` with the largest size of

@@ -37,6 +37,7 @@ static void substitute_in_node(struct graph *graph, struct builder *builder, str
   int before = region->nodes.count;
   builder_at(builder, node->where);
   struct value *value = node->kind->evaluation.substitute(builder, node);
+  if (value == node->outputs[0]) return;
   value = in_type(builder, region, index, value, node->outputs[0]->dtype);
   for (int i = before; i < region->nodes.count; i++) {
     struct node *made = region->nodes.items[region->nodes.count - 1];

@@ -29,6 +29,7 @@ struct rounding {
   struct diagnostics *diags;
   struct name_list layers, unfit; /* the weights of products, in their order; those that no layer of 8 bits has */
   const char *twice;              /* one of several products; NULL: none */
+  struct name_list shared;        /* the weights of products that are read otherwise, too */
   bool *used;                     /* of precision.fp8.skip_modules */
   /* The tensor that was rounded last, which several layers may read, with no history. */
   const struct value *read;
@@ -43,13 +44,25 @@ static bool has_name(const struct name_list *list, const char *name) {
 
 enum { BLOCK = 32 }; /* of an MX format */
 
-/* What extents are multiples of: cuBLASLt and torch._scaled_mm need 16. */
+/* What extents are multiples of: cuBLASLt and torch._scaled_mm need 16, and MS-AMP adds zeros up to there. */
 static int least_extent(const struct job *job) {
+  if (job->precision.fp8.backend == FP8_MSAMP) return 1;
   return job->precision.fp8.recipe == FP8_MXFP8 ? BLOCK : 16;
 }
 
 static bool fits(const struct job *job, struct shape shape) {
   return shape.dim[0] % least_extent(job) == 0 && shape.dim[1] % least_extent(job) == 0;
+}
+
+/* How many nodes of a region read a matrix, in one layout or another. */
+static int reads(const struct region *region, const struct value *matrix) {
+  int count = 0;
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    const bool looks = node->call == NULL && node->kind->class == OP_VIEW;
+    for (int k = 0; k < node->n_inputs && !looks; k++) count += viewed_value(node->inputs[k]) == viewed_value(matrix);
+  }
+  return count;
 }
 
 static void collect(struct weight_visitor *visitor, const struct region *region, const struct node *after,
@@ -62,6 +75,8 @@ static void collect(struct weight_visitor *visitor, const struct region *region,
   const char *name = weight_path(arena, prefixes[p->scope], p->path);
   if (is_adapter(name) || p->buffer || without_ending(arena, name, ".weight") == NULL) return;
   if (!fits(rounding->job, p->shape) && !has_name(&rounding->unfit, name)) ARENA_PUSH(arena, rounding->unfit, name);
+  if (reads(region, after->inputs[1]) > 1 && !has_name(&rounding->shared, name))
+    ARENA_PUSH(arena, rounding->shared, name);
   if (!has_name(&rounding->layers, name))
     ARENA_PUSH(arena, rounding->layers, name);
   else if (rounding->twice == NULL)
@@ -97,6 +112,21 @@ static bool check_names(const struct rounding *rounding, struct diagnostics *dia
   return diags->errors == 0;
 }
 
+/* What MS-AMP's layer makes of its weight is its own: a tied one becomes another parameter. */
+static bool check_shared(const struct rounding *rounding, struct diagnostics *diags) {
+  for (int i = 0; i < rounding->shared.count; i++) {
+    const char *name = rounding->shared.items[i];
+    if (!is_rounded(rounding, name)) continue;
+    diag_error(
+        diags, job_where(rounding->job, "precision.fp8.backend"),
+        "'%s' is a layer's weight and is read otherwise, too, and backend: msamp rounds a layer's weight to fp16",
+        name);
+    diag_help(diags, "add precision.fp8.skip_modules: [%s]", without_ending(rounding->program->arena, name, ".weight"));
+    return false;
+  }
+  return true;
+}
+
 static bool choose(struct rounding *rounding, struct diagnostics *diags) {
   const struct job *job = rounding->job;
   struct weight_visitor visitor = {
@@ -109,6 +139,7 @@ static bool choose(struct rounding *rounding, struct diagnostics *diags) {
   bool any = false;
   for (int i = 0; i < rounding->layers.count; i++) any |= is_rounded(rounding, rounding->layers.items[i]);
   if (!check_names(rounding, diags)) return false;
+  if (job->precision.fp8.backend == FP8_MSAMP && any) return check_shared(rounding, diags);
   const bool te = job->precision.fp8.backend == FP8_TE;
   if (!any) {
     diag_error(diags, job_where(job, "precision.mixed_precision"), "no linear layer of the model is left for fp8");
@@ -142,22 +173,28 @@ static void add_buffers(struct rounding *rounding, const struct parameter *weigh
   struct arena *arena = rounding->program->arena;
   const char *module = without_ending(arena, weight->path, ".weight");
   struct scope scope = {.region = weight->value->region, .formal = weight->scope, .path = module != NULL ? module : ""};
-  const struct shape length = shape_of(1, (int64_t)rounding->job->precision.fp8.amax_history_len);
+  const struct shape length = shape_of(1, fp8_history_length(rounding->job));
+  const bool at_hand = rounding->job->precision.fp8.backend == FP8_MSAMP; /* first scales are of the tensors */
   buffers[0] = builder_buffer(rounding->builder, &scope, arena_printf(arena, "%s%s", fp8_scale_beginning, roles[role]),
-                              shape_of(1, INT64_C(1)), DTYPE_FLOAT32, INIT_ONES);
+                              shape_of(1, INT64_C(1)), DTYPE_FLOAT32, at_hand ? INIT_ZEROS : INIT_ONES);
   buffers[1] =
       builder_buffer(rounding->builder, &scope, arena_printf(arena, "%s%s", fp8_history_beginning, roles[role]), length,
                      DTYPE_FLOAT32, INIT_ZEROS);
 }
 
 static struct op_fp8 rounded_as(const struct job *job, bool e5m2) {
-  return (struct op_fp8){.bf16 = job->precision.autocast, .e5m2 = e5m2};
+  const bool msamp = job->precision.fp8.backend == FP8_MSAMP;
+  return (struct op_fp8){.bf16 = job->precision.autocast,
+                         .e5m2 = e5m2,
+                         .powers = msamp,
+                         .evaluates = msamp || job->precision.fp8.in_evaluation};
 }
 
 static const struct node *quantize(struct rounding *rounding, const struct parameter *weight, enum role role,
                                    struct value *x) {
   struct value *buffers[2] = {NULL};
-  if (rounding->job->precision.fp8.backend == FP8_TE) add_buffers(rounding, weight, role, buffers);
+  const enum fp8_backend backend = rounding->job->precision.fp8.backend;
+  if (backend == FP8_TE || (backend == FP8_MSAMP && role != WEIGHT)) add_buffers(rounding, weight, role, buffers);
   return op_fp8_quantize_with(rounding->builder, x, buffers[0], buffers[1], rounded_as(rounding->job, false));
 }
 
@@ -211,7 +248,7 @@ static struct value *multiply_tensors(struct rounding *rounding, const struct no
   struct value *right = by_rows ? w->outputs[0] : op_matrix_transpose(builder, w->outputs[0]);
   struct value *const factors[] = {x->outputs[0], right, x->outputs[1], w->outputs[1]};
   struct value *buffers[2] = {NULL};
-  if (job->precision.fp8.backend == FP8_TE) add_buffers(rounding, weight, GRAD_OUTPUT, buffers);
+  if (job->precision.fp8.backend != FP8_AO) add_buffers(rounding, weight, GRAD_OUTPUT, buffers);
   struct value *wide = job->precision.fp8.override == OVERRIDE_WGRAD ? x->inputs[0] : NULL;
   return op_fp8_product(builder, factors, buffers[0], buffers[1], wide,
                         rounded_as(job, job->precision.fp8.format == FP8_HYBRID));

@@ -7,6 +7,7 @@
 #include "gen/ir/region.h"
 #include "gen/plan/graph/segments.h"
 #include "gen/plan/graph/weight_visitor.h"
+#include "gen/program/fp8.h"
 
 enum { MOST_STAGES = 32 }; /* bits of step.stages */
 
@@ -219,12 +220,13 @@ static void note_own(struct program *program, const struct region *region, const
   }
 }
 
-/* What the model assigns to is of one rank's batches, and no gradient says whose it is. */
+/* What the model assigns to is of one rank's batches, and no gradient says whose it is; but for sizes of a layer's
+ * tensors, which the stage with the layer has. */
 static bool check_buffers(const struct program *program, struct diagnostics *diags) {
   for (int r = 0; r < program->graph->n_regions; r++)
     for (int i = 0; i < program->graph->regions[r]->parameters.count; i++) {
       const struct parameter *p = &program->graph->regions[r]->parameters.items[i];
-      if (!p->buffer || p->passing) continue;
+      if (!p->buffer || p->passing || is_fp8_state(p->path)) continue;
       diag_error(diags, job_where(program->job, "parallelism.pp"), "ranks divide no layers of a model with buffers");
       diag_note(diags, p->where, "'%s' is one", p->path);
       diag_help(diags, "take a model without running statistics, or leave parallelism.pp out");

@@ -150,13 +150,14 @@ void add_sum(struct program *program, enum axis axis, const char *what, int64_t 
   ARENA_PUSH(program->arena, program->ranks.collectives, sum);
 }
 
-/* The largest sizes of tensors in 8 bits, of each micro-batch, all in one collective. */
-static void add_scales(struct program *program) {
-  const int64_t count = fp8_scales(program);
+void add_scales(struct program *program) {
+  const int64_t count = fp8_scales(program), rounded = job_sends_fp8(program->job) ? fp8_rounded_weights(program) : 0;
   const struct axes axes = fp8_axes(program);
   for (int i = 0; i < axes.count && count > 0; i++) {
     add_sum(program, axes.items[i], "the largest sizes of tensors in 8 bits", count, (int64_t)sizeof(double));
     program->ranks.collectives.items[program->ranks.collectives.count - 1].times = program->job->accumulation.num_steps;
+    if (rounded > 0)
+      add_sum(program, axes.items[i], "the largest sizes of gradients in 8 bits", rounded, (int64_t)sizeof(double));
   }
 }
 

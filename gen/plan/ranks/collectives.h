@@ -20,6 +20,9 @@ void plan_collectives(struct program *program);
 /* What makes of partial gradients those that states are updated by, along an axis. */
 enum collective_kind summing_collective(const struct program *program, enum axis axis);
 
+/* Adds the all-reduces of the largest sizes of tensors in 8 bits, of each micro-batch, all in one; and of gradients. */
+void add_scales(struct program *program);
+
 /* Adds a sum of so many numbers of all ranks along an axis, between a step's gradients and its update. */
 void add_sum(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width);
 

@@ -67,6 +67,7 @@ static bool matrix_of(const struct program *program, const struct weight *weight
   int64_t rank = smaller(program->job->parallelism.power_sgd.rank, smaller(rows, columns));
   *matrix = (struct factored){0};
   double rate = program->job->parallelism.power_sgd.least_rate;
+  if (!program->job->parallelism.power_sgd.on) return false;
   if ((double)((rows + columns) * rank) * rate >= (double)count) return false;
   *matrix = (struct factored){.what = weight->path,
                               .weight = weight,
@@ -207,6 +208,7 @@ void plan_compression(struct program *program) {
   struct collective *loss = &program->ranks.collectives.items[program->ranks.collectives.count - 1];
   loss->width = (int64_t)sizeof(double);
   loss->from = 0;
+  add_scales(program);
   sequence_collectives(program);
   program->ranks.sends_always = true; /* gradients are sent after the backward */
 }

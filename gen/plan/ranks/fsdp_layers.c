@@ -46,6 +46,7 @@ static const struct weight *without_own_gradient(const struct program *program, 
   const struct weight *found = NULL;
   if (node->parameter != NULL) {
     const struct weight *weight = weight_named(program->weights, node->path);
+    if (node->parameter->buffer && !weights_are_split(program)) return NULL; /* it is there whole */
     bool alone = weight->gradient >= 0 && (!weight->zero || weight->unreached || gradients_add_up(program));
     return alone ? NULL : weight;
   }

@@ -192,7 +192,8 @@ static void add_quantized(struct text *text, const struct program *program) {
 static void add_fp8(struct text *text, const struct program *program) {
   const struct job *job = program->job;
   const bool te = job->precision.fp8.backend == FP8_TE;
-  const char *when = program->kind != PROGRAM_TRAIN && te ? " in training alone" : "";
+  const char *when =
+      program->kind != PROGRAM_TRAIN && te && !job->precision.fp8.in_evaluation ? " in training alone" : "";
   if (!job->precision.fp8.on) return;
   if (fp8_has_codes(program))
     text_printf(text, "fp8       linear layers, rounded to 8 bits%s, multiplied so by cuBLASLt\n", when);

@@ -346,23 +346,26 @@ def build_llm_int8_matmul(name, rng, rows=1, out=1, columns=1, threshold=0.0, la
     return Case(kernel, inputs, {"y": truth})
 
 
-def build_fp8_quantize(kind, name, rng, shape=(1,), e5m2=0, size=1.0, length=1, codes=False):
-    """Rounded by ml_dtypes. A delayed scale may be too large for x, which is then saturated."""
+def build_fp8_quantize(kind, name, rng, shape=(1,), e5m2=0, size=1.0, length=1, codes=False, powers=0, known=True):
+    """Rounded by ml_dtypes. A delayed scale may be too large for x, which is then saturated; of a scale that is not known yet, by the power
+    of two of x itself."""
     x = normal(rng, *shape) * np.float32(size)
     made, most = (ml_dtypes.float8_e5m2, 57344.0) if e5m2 else (ml_dtypes.float8_e4m3fn, 448.0)
     largest, inputs, outputs = np.abs(x).max(), {"x": x}, [Operand("q", shape, dtype="uint8_t" if codes else "float"), Operand("inverse", [1])]
     factor, truth = np.float32(most / max(np.float64(largest), 1e-12)), {}
+    if powers:
+        factor = np.float32(2.0) ** np.floor(np.log2(most / np.float64(largest))).astype(np.float32)
     if kind == "fp8_quantize_delayed":
-        factor = np.float32(rng.choice([1.0, 2 * factor]))
+        factor = np.float32(rng.choice([1.0, 2 * factor])) if known else factor
         history = np.float32(rng.random(length) * size)
-        inputs |= {"scale": np.float32([factor]), "history": history}
+        inputs |= {"scale": np.float32([factor if known else -3.0]), "history": history}
         outputs += [Operand("next_history", [length])]
-        truth["next_history"] = np.append([max(history[0], largest)], history[1:])
+        truth["next_history"] = np.append([max(history[0], largest) if known else largest], history[1:])
     rounded = np.clip(x * factor, -most, most).astype(made)
     truth["q"] = rounded.view(np.uint8) if codes else rounded.astype(np.float64)
     truth["inverse"] = [np.float32(1) / factor]
     operands = [Operand(key, value.shape) for key, value in inputs.items()]
-    return Case(Kernel(kind, outputs, operands, name, e5m2=e5m2), inputs, truth)
+    return Case(Kernel(kind, outputs, operands, name, e5m2=e5m2, powers=powers), inputs, truth)
 
 
 def power_of(scaling, largest):
@@ -454,10 +457,11 @@ FIXED = {
                     for r, o, c in [(1, 1, 1), (3, 130, 320), (5, 7, 9), (17, 300, 129)] for s in (0, 1)],
     "llm_int8_matmul": [dict(rows=r, out=o, columns=c, threshold=t) for r, o, c in [(1, 1, 1), (1, 130, 321), (3, 7, 9), (70, 300, 129)]
                         for t in (0.0, 2.5)] + [dict(rows=r, out=9, columns=1100, largest=True) for r in (1, 5)] + [dict(rows=9, out=20, columns=40, threshold=2.5, valid=4)],
-    "fp8_quantize": ROUNDED,
+    "fp8_quantize": ROUNDED + [dict(how, powers=1) for how in ROUNDED],
     "fp8_round": [dict(), dict(shape=(5, 48), group=48), dict(shape=(33, 64), group=32, scaling=1, size=1e-6), dict(shape=(3, 7, 32), group=32, scaling=2, size=300.0),
                   dict(shape=(4, 32), group=128), dict(shape=(2, 32), group=32, scaling=1, size=1e-38)],
-    "fp8_quantize_delayed": [dict(how, length=1 + 3 * i) for i, how in enumerate(ROUNDED)],
+    "fp8_quantize_delayed": [dict(how, length=1 + 3 * i) for i, how in enumerate(ROUNDED)] +
+                            [dict(how, length=2 + i, powers=1, known=i % 2 == 0) for i, how in enumerate(ROUNDED)],
     "grouped_matmul": GROUPED + [dict(how, straight=1) for how in GROUPED],
     "grouped_matmul_weight": GROUPED + [dict(how, accumulate=which) for how in GROUPED for which in ("all", "some")],
     "flip": ALONG,
