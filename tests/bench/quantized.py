@@ -158,11 +158,12 @@ def main(root, llama_cpp):
             peak, plan = peak_of(["./trainer"], folder), planned(folder)
             print(f"{kind}: a trainer's peak {peak:.0f} MiB, planned {plan:.0f}: {100 * (peak / plan - 1):+.1f} %", flush=True)
     rates, peers = {kind: [] for kind in KINDS}, {kind: [] for kind in PEERS}
-    for _ in range(RUNS):
+    for run in range(RUNS):
         for kind, folder in folders.items():
             rates[kind].append(rate(folder))
         for kind in PEERS if llama_cpp else ():
             peers[kind].append(peer_rate(llama_cpp, root / f"{kind}.gguf"))
+        print(f"run {run + 1} of {RUNS}:", ", ".join(f"{kind} {those[-1]:.1f}" for kind, those in (rates | {f"llama.cpp {kind}": those for kind, those in peers.items()}).items() if those), "tok/s", flush=True)
     print(f"a copy: {copied():.1f} GB/s read and written")
     for kind, quantize in KINDS.items():
         ratios = [own / wide for own, wide in zip(rates[kind], rates["32 bits"], strict=True)]
