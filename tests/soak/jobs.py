@@ -33,7 +33,7 @@ NOT_DRAWN = {
        ("quant_type", "group_size", "load_in_4bit", "load_in_8bit", "llm_int8_threshold", "bnb_4bit_quant_type", "bnb_4bit_use_double_quant", "bnb_4bit_compute_dtype",
         "bnb_4bit_quant_storage", "skip_modules", "keep_in_fp32_modules")},
     **{f"precision.fp8.{key}": "models whose extents are multiples of 16: tests/models/test_fp8.py" for key in
-       ("backend", "recipe", "emulate", "scale_calculation_mode", "skip_first_and_last", "skip_modules", "override_linear_precision", "fp8_format", "margin", "interval", "amax_history_len", "amax_compute_algo", "use_autocast_during_eval")},
+       ("emulate", "skip_first_and_last", "skip_modules", "override_linear_precision", "fp8_format", "margin", "interval", "amax_compute_algo")},
     "requires": "versions: tests/spec/test_versions.py",
     "devices.nodes": "machines: tests/parallel/test_hosts.py",
 }
@@ -140,7 +140,11 @@ TEXTS = {
 }
 PAIRS = ((0.9, 0.95), (0.0, 0.99), (0.9, 0.999))
 GROUPS_DRAWN_AS_ONE = ("data.train.", "data.eval.")
-COMMON = {"devices.kind"} | meshes.KEYS  # drawn by themselves, with their own chances
+# Products of 8 bits: MS-AMP's take layers of any extents, the others those of multiples of 16.
+FP8 = {"precision.fp8.backend": ("msamp", "msamp", "ao", "te"), "precision.fp8.opt_level": ("O1", "O2"), "precision.fp8.recipe": ("tensorwise", "rowwise", "rowwise_with_gw_hp", "mxfp8"),
+       "precision.fp8.scale_calculation_mode": ("floor", "rceil"), "precision.fp8.amax_history_len": (1, 4), "precision.fp8.use_autocast_during_eval": (False, True)}
+OF_BACKEND = {"msamp": ("opt_level",), "ao": ("recipe",), "te": ("amax_history_len", "use_autocast_during_eval")}
+COMMON = {"devices.kind", *FP8} | meshes.KEYS  # drawn by themselves, with their own chances
 
 
 def leaves(schema=SCHEMA, prefix="", required=()):
@@ -201,6 +205,17 @@ def unknown():
             and value(key, random.Random(1), model) is None]
 
 
+def in_8_bits(random):
+    """Keys of a job whose products are of 8 bits."""
+    backend = random.choice(FP8["precision.fp8.backend"])
+    job = {"precision.mixed_precision": "fp8", "precision.fp8.backend": backend}
+    for name in OF_BACKEND[backend]:
+        job[f"precision.fp8.{name}"] = random.choice(FP8[f"precision.fp8.{name}"])
+    if job.get("precision.fp8.recipe") == "mxfp8":
+        job["precision.fp8.scale_calculation_mode"] = random.choice(FP8["precision.fp8.scale_calculation_mode"])
+    return job | ({"optimizer.name": "adamw"} if backend == "msamp" else {})
+
+
 def draw(random):
     """A model, a job for it, and the keys that such a job cannot be without."""
     domain = random.choice(("tokens", "tokens", "class", "value"))
@@ -228,7 +243,9 @@ def draw(random):
         job["devices.kind"] = random.choice(("cuda", "cuda", "hip"))
     if axis is None and random.random() < (0.02 if job.get("devices.kind") == "hip" else 0.15):  # it has one process
         job["devices.per_node"] = 2
-    if random.random() < 0.3:
+    if random.random() < 0.06:
+        job |= in_8_bits(random)
+    elif random.random() < 0.3:
         add("optimizer.name", job, fixed, random, model)
     if random.random() < 0.2:
         add("schedule.name", job, fixed, random, model)
