@@ -16,16 +16,17 @@
 
 /* ---- Rows ---- */
 
-/* What a thread has of a row: columns, and of how many together; and the rows of two operands, with five numbers each,
- * that 48 KiB hold, the shared memory that a kernel has unasked. */
+/* What a thread has of a row: columns, and of how many together; the rows of two operands, with five numbers each, that
+ * 48 KiB hold, the shared memory that a kernel has unasked, and the numbers of these rows; and how many columns of a
+ * thread pass through that memory at a time, in a line for each of them, as many as a warp's part of it holds. */
 template <int columns, int lanes> struct accel_row_part {
   static constexpr int each = (columns + lanes - 1) / lanes, width = each * lanes;
-  static constexpr int tile = width <= 188 ? 32 : width <= 380 ? 16 : width <= 764 ? 8 : 4;
-};
-
-/* Rows of an operand in shared memory. */
-template <int columns, int lanes> struct accel_rows {
-  float items[accel_row_part<columns, lanes>::tile][accel_row_part<columns, lanes>::width];
+  static constexpr int tile = width <= 188 ? 32 : width <= 380 ? 16 : width <= 764 ? 8 : 4, count = tile * width;
+  static constexpr int together = lanes == 1 ? 1 : each % 4 == 0 ? 4 : 1; /* of a thread's columns, neighbours */
+  static constexpr int line = 32 + lanes, most = count / lanes / line / together * together;
+  static constexpr int passes = most > 0 ? (each + most - 1) / most : each / together;
+  static constexpr int passed = (each + passes * together - 1) / (passes * together) * together;
+  static constexpr int room = (most > 0 ? count : line * together * lanes) * 2;
 };
 
 /* The n-th column of a thread: neighbours by four where they divide its columns. */
@@ -41,41 +42,84 @@ template <int lanes> __device__ inline float accel_sum_of_lanes(float x) {
   return x;
 }
 
-/* to = factor times a thread's columns of the row that begins at `at`; zeros where it is not there. */
-template <int columns, int lanes, typename type>
-__device__ inline void accel_take_row(float *to, const type *from, size_t at, bool there, float factor) {
+/* Where shared memory has column c, counted from the first one that passes at a time, of a warp's row: the n-th of each
+ * thread in a line, which are so long that neither neighbours in a row nor the threads of a line meet in a bank. */
+template <int columns, int lanes> __device__ inline int accel_place(int row, int c) {
+  constexpr int together = accel_row_part<columns, lanes>::together;
+  const int part = c / together % lanes, n = c / (together * lanes) * together + c % together;
+  return n * accel_row_part<columns, lanes>::line + row * lanes + part;
+}
+
+/* What a warp has of shared memory that holds rows of two operands. */
+template <int columns, int lanes> __device__ inline float *accel_room_of_warp(float *room) {
   typedef accel_row_part<columns, lanes> part;
-  for (int n = 0; n < part::each; n++) {
-    const int c = accel_part_column<columns, lanes>(n);
-    to[n] = there && (part::width == columns || c < columns) ? accel_float(from[at + c]) * factor : 0.0f;
+  return room + threadIdx.x / 32 * (part::passed * part::line);
+}
+
+/* to = factor times a thread's columns of its row of a matrix, a block's 64th part of `count` rows so far apart; zeros
+ * where it is not there. The lanes of a warp read neighbours, which go to the threads that have them through `room`,
+ * which no other warp uses in this way at a time when rows are there. */
+template <int columns, int lanes, typename type>
+__device__ inline void accel_take_row(float *to, float *room, const type *from, size_t step, size_t count,
+                                      float factor) {
+  typedef accel_row_part<columns, lanes> part;
+  float *const own = accel_room_of_warp<columns, lanes>(room);
+  const int lane = (int)threadIdx.x % 32;
+  const size_t first = (size_t)blockIdx.x * 64 + threadIdx.x / 32 * (32 / lanes);
+#pragma unroll
+  for (int begin = 0; begin < part::each; begin += part::passed) {
+    const int some = part::each - begin < part::passed ? part::each - begin : part::passed;
+    __syncwarp();
+#pragma unroll 8
+    for (int n = lane; n < some * 32; n += 32) {
+      const int row = n / (some * lanes), c = n % (some * lanes), column = begin * lanes + c;
+      const bool inside = first + row < count && (part::width == columns || column < columns);
+      own[accel_place<columns, lanes>(row, c)] =
+          inside ? accel_float(from[(first + row) * step + column]) * factor : 0.0f;
+    }
+    __syncwarp();
+#pragma unroll
+    for (int n = 0; n < some; n++) to[begin + n] = own[n * part::line + lane];
   }
 }
 
-/* A thread's columns of a row (+)= from over a divisor. */
+/* A thread's columns of its row of a matrix, as accel_take_row has them, (+)= from over a divisor. All of a block. */
 template <bool add, int columns, int lanes, typename type>
-__device__ inline void accel_give_row(type *to, size_t at, const float *from, float divisor) {
+__device__ inline void accel_give_row(type *to, size_t step, size_t count, float *room, const float *from,
+                                      float divisor) {
   typedef accel_row_part<columns, lanes> part;
-  for (int n = 0; n < part::each; n++) {
-    const int c = accel_part_column<columns, lanes>(n);
-    if (part::width == columns || c < columns) {
-      const float x = from[n] / divisor;
-      accel_put(to + at + c, add ? accel_float(to[at + c]) + x : x);
+  float *const own = accel_room_of_warp<columns, lanes>(room);
+  const int lane = (int)threadIdx.x % 32;
+  const size_t first = (size_t)blockIdx.x * 64 + threadIdx.x / 32 * (32 / lanes);
+  __syncthreads();
+#pragma unroll
+  for (int begin = 0; begin < part::each; begin += part::passed) {
+    const int some = part::each - begin < part::passed ? part::each - begin : part::passed;
+    __syncwarp();
+#pragma unroll
+    for (int n = 0; n < some; n++) own[n * part::line + lane] = from[begin + n] / divisor;
+    __syncwarp();
+#pragma unroll 8
+    for (int n = lane; n < some * 32; n += 32) {
+      const int row = n / (some * lanes), c = n % (some * lanes), column = begin * lanes + c;
+      if (first + row < count && (part::width == columns || column < columns))
+        accel_write<add>(to + (first + row) * step + column, own[accel_place<columns, lanes>(row, c)]);
     }
   }
 }
 
-/* Rows `first` and on of two matrices of `count` rows into shared memory; zeros after the last. */
+/* Rows `first` and on of two matrices of `count` rows into shared memory, those of the second after those of the first;
+ * zeros after the last. */
 template <int columns, int lanes, typename type, typename also_type>
-__device__ inline void accel_bring_rows(accel_rows<columns, lanes> *to, const type *from, size_t row,
-                                        accel_rows<columns, lanes> *also_to, const also_type *also_from,
+__device__ inline void accel_bring_rows(float *to, const type *from, size_t row, const also_type *also_from,
                                         size_t also_row, size_t first, size_t count) {
   typedef accel_row_part<columns, lanes> part;
   __syncthreads();
   for (size_t n = threadIdx.x; n < part::tile * part::width; n += 64 * lanes) {
     const size_t r = n / part::width, c = n % part::width;
     const bool inside = first + r < count && (part::width == columns || c < columns);
-    to->items[r][c] = inside ? accel_float(from[(first + r) * row + c]) : 0.0f;
-    also_to->items[r][c] = inside ? accel_float(also_from[(first + r) * also_row + c]) : 0.0f;
+    to[n] = inside ? accel_float(from[(first + r) * row + c]) : 0.0f;
+    to[part::count + n] = inside ? accel_float(also_from[(first + r) * also_row + c]) : 0.0f;
   }
   __syncthreads();
 }
@@ -176,15 +220,20 @@ __device__ inline void accel_add_dkv(float *key_sum, float *value_sum, const flo
   accel_add_row<shape::columns, lanes>(value_sum, p, slope);
 }
 
-/* A query's rows of q and dy, and rowsum(dy y): of row i in head h of sequence b. */
+/* A query's rows of q and dy, and rowsum(dy y): of row `first` + that of a thread, below `count`, in head h of sequence
+ * b. */
 template <int lanes, typename shape, typename type, typename slope_type>
-__device__ inline void accel_take_query(float *query, float *slope, float *dot, const type *q, const slope_type *dy,
-                                        const type *y, size_t b, size_t h, size_t i, bool there) {
+__device__ inline void accel_take_query(float *query, float *slope, float *dot, float *room, const type *q,
+                                        const slope_type *dy, const type *y, size_t b, size_t h, size_t first,
+                                        size_t count) {
   constexpr int columns = shape::columns, each = accel_row_part<columns, lanes>::each;
   float given[each], sum = 0.0f;
-  accel_take_row<columns, lanes>(query, q + b * shape::q_batch + h * shape::q_head, i * shape::q_row, there, 1.0f);
-  accel_take_row<columns, lanes>(slope, dy + b * shape::dy_batch + h * shape::dy_head, i * shape::dy_row, there, 1.0f);
-  accel_take_row<columns, lanes>(given, y + b * shape::y_batch + h * shape::y_head, i * shape::y_row, there, 1.0f);
+  accel_take_row<columns, lanes>(query, room, q + b * shape::q_batch + h * shape::q_head + first * shape::q_row,
+                                 shape::q_row, count, 1.0f);
+  accel_take_row<columns, lanes>(slope, room, dy + b * shape::dy_batch + h * shape::dy_head + first * shape::dy_row,
+                                 shape::dy_row, count, 1.0f);
+  accel_take_row<columns, lanes>(given, room, y + b * shape::y_batch + h * shape::y_head + first * shape::y_row,
+                                 shape::y_row, count, 1.0f);
   for (int n = 0; n < each; n++) sum += slope[n] * given[n];
   *dot = accel_sum_of_lanes<lanes>(sum);
 }
@@ -198,14 +247,14 @@ template <int tile> struct accel_query_numbers {
 /* Those of queries `first` and on of `count`, by warps, from the rows of dy that shared memory has. */
 template <int lanes, typename shape, typename type>
 __device__ inline void accel_find_numbers(accel_query_numbers<accel_row_part<shape::columns, lanes>::tile> *numbers,
-                                          const accel_rows<shape::columns, lanes> *slopes, const type *y,
-                                          const float *lse, const int32_t *starts, size_t first, size_t count) {
+                                          const float *slopes, const type *y, const float *lse, const int32_t *starts,
+                                          size_t first, size_t count) {
   const size_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (size_t n = warp; n < accel_row_part<shape::columns, lanes>::tile; n += 2 * lanes) {
     const size_t i = first + n;
     float dot = 0.0f;
     for (size_t c = lane; c < shape::columns && i < count; c += 32)
-      dot += slopes->items[n][c] * accel_float(y[i * shape::y_row + c]);
+      dot += slopes[n * accel_row_part<shape::columns, lanes>::width + c] * accel_float(y[i * shape::y_row + c]);
     dot = accel_sum<32>(dot);
     if (lane > 0) continue;
     numbers->items[n].dot = dot;
@@ -252,30 +301,30 @@ __device__ inline void accel_attend_by_rows(type *y, float *lse, const type *q, 
                                             const int32_t *starts) {
   constexpr int columns = shape::columns;
   typedef accel_row_part<columns, lanes> part;
-  __shared__ accel_rows<columns, lanes> keys, values;
+  __shared__ float room[part::room];
   const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, h = blockIdx.y, b = blockIdx.z;
   const size_t group = h / (shape::heads / shape::groups);
   const bool there = i < shape::queries;
   int32_t begin = 0;
   if constexpr (shape::by_starts) begin = there ? starts[b * shape::queries + i] : 0;
   float query[part::each], result[part::each] = {0.0f}, highest = -INFINITY, sum = 0.0f;
-  accel_take_row<columns, lanes>(query, q + b * shape::q_batch + h * shape::q_head, i * shape::q_row, there,
+  accel_take_row<columns, lanes>(query, room, q + b * shape::q_batch + h * shape::q_head, shape::q_row, shape::queries,
                                  shape::scale);
   const size_t last = accel_last_seen<shape>();
   const size_t seen = accel_first_seen<shape>(starts, b, (size_t)blockIdx.x * 64, 64);
   for (size_t first = seen / part::tile * part::tile; first < last; first += part::tile) {
-    accel_bring_rows(&keys, k + b * shape::k_batch + group * shape::k_head, shape::k_row, &values,
-                     v + b * shape::v_batch + group * shape::v_head, shape::v_row, first, shape::keys);
+    accel_bring_rows<columns, lanes>(room, k + b * shape::k_batch + group * shape::k_head, shape::k_row,
+                                     v + b * shape::v_batch + group * shape::v_head, shape::v_row, first, shape::keys);
     for (size_t n_key = 0; n_key < part::tile; n_key++) {
+      const float *const brought = room + n_key * part::width;
       const bool sees = there && accel_sees<shape>(i, first + n_key, begin);
-      accel_add_value<false, false, columns, lanes>(result, &highest, &sum, query, keys.items[n_key],
-                                                    values.items[n_key], sees, 0.0f);
+      accel_add_value<false, false, columns, lanes>(result, &highest, &sum, query, brought, brought + part::count, sees,
+                                                    0.0f);
     }
   }
-  if (!there) return;
-  if (threadIdx.x % lanes == 0) lse[(b * shape::heads + h) * shape::queries + i] = highest + accel_log(sum);
-  accel_give_row<shape::y_adds, columns, lanes>(y + b * shape::y_batch + h * shape::y_head, i * shape::y_row, result,
-                                                sum);
+  if (there && threadIdx.x % lanes == 0) lse[(b * shape::heads + h) * shape::queries + i] = highest + accel_log(sum);
+  accel_give_row<shape::y_adds, columns, lanes>(y + b * shape::y_batch + h * shape::y_head, shape::y_row,
+                                                shape::queries, room, result, sum);
 }
 
 /* With p = e^(scale q k^T - lse) and ds = scale p (dy v^T - rowsum(dy y)): dq = ds k. */
@@ -284,7 +333,7 @@ __device__ inline void accel_attend_by_rows_dq(type *dq, const type *q, const ty
                                                const float *lse, const slope_type *dy, const int32_t *starts) {
   constexpr int columns = shape::columns;
   typedef accel_row_part<columns, lanes> part;
-  __shared__ accel_rows<columns, lanes> keys, values;
+  __shared__ float room[part::room];
   const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, h = blockIdx.y, b = blockIdx.z;
   const size_t group = h / (shape::heads / shape::groups);
   const bool there = i < shape::queries;
@@ -292,21 +341,21 @@ __device__ inline void accel_attend_by_rows_dq(type *dq, const type *q, const ty
   if constexpr (shape::by_starts) begin = there ? starts[b * shape::queries + i] : 0;
   float query[part::each], slope[part::each], result[part::each] = {0.0f};
   accel_row_numbers numbers = {};
-  accel_take_query<lanes, shape>(query, slope, &numbers.dot, q, dy, y, b, h, i, there);
+  accel_take_query<lanes, shape>(query, slope, &numbers.dot, room, q, dy, y, b, h, 0, shape::queries);
   numbers.top = there ? lse[(b * shape::heads + h) * shape::queries + i] : 0.0f;
   const size_t last = accel_last_seen<shape>();
   const size_t seen = accel_first_seen<shape>(starts, b, (size_t)blockIdx.x * 64, 64);
   for (size_t first = seen / part::tile * part::tile; first < last; first += part::tile) {
-    accel_bring_rows(&keys, k + b * shape::k_batch + group * shape::k_head, shape::k_row, &values,
-                     v + b * shape::v_batch + group * shape::v_head, shape::v_row, first, shape::keys);
+    accel_bring_rows<columns, lanes>(room, k + b * shape::k_batch + group * shape::k_head, shape::k_row,
+                                     v + b * shape::v_batch + group * shape::v_head, shape::v_row, first, shape::keys);
     for (size_t n_key = 0; n_key < part::tile; n_key++) {
+      const float *const brought = room + n_key * part::width;
       const bool sees = there && accel_sees<shape>(i, first + n_key, begin);
-      accel_add_dq<false, lanes, shape>(result, query, slope, &numbers, keys.items[n_key], values.items[n_key], sees);
+      accel_add_dq<false, lanes, shape>(result, query, slope, &numbers, brought, brought + part::count, sees);
     }
   }
-  if (!there) return;
-  accel_give_row<shape::dq_adds, columns, lanes>(dq + b * shape::dq_batch + h * shape::dq_head, i * shape::dq_row,
-                                                 result, 1.0f);
+  accel_give_row<shape::dq_adds, columns, lanes>(dq + b * shape::dq_batch + h * shape::dq_head, shape::dq_row,
+                                                 shape::queries, room, result, 1.0f);
 }
 
 /* ---- The backward's part by keys ---- */
@@ -319,7 +368,7 @@ __device__ inline void accel_attend_by_rows_dkv(type *dk, type *dv, const type *
   constexpr int columns = shape::columns;
   typedef accel_row_part<columns, lanes> part;
   constexpr size_t group = shape::heads / shape::groups;
-  __shared__ accel_rows<columns, lanes> queries, slopes;
+  __shared__ float room[part::room];
   __shared__ accel_query_numbers<part::tile> numbers;
   const size_t j = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, shared = blockIdx.y, b = blockIdx.z;
   const bool there = j < shape::keys;
@@ -327,8 +376,10 @@ __device__ inline void accel_attend_by_rows_dkv(type *dk, type *dv, const type *
   const size_t end =
       shape::window > 0 && last + shape::window - 1 < shape::queries ? last + shape::window - 1 : shape::queries;
   float key[part::each], value[part::each], key_sum[part::each] = {0.0f}, value_sum[part::each] = {0.0f};
-  accel_take_row<columns, lanes>(key, k + b * shape::k_batch + shared * shape::k_head, j * shape::k_row, there, 1.0f);
-  accel_take_row<columns, lanes>(value, v + b * shape::v_batch + shared * shape::v_head, j * shape::v_row, there, 1.0f);
+  accel_take_row<columns, lanes>(key, room, k + b * shape::k_batch + shared * shape::k_head, shape::k_row, shape::keys,
+                                 1.0f);
+  accel_take_row<columns, lanes>(value, room, v + b * shape::v_batch + shared * shape::v_head, shape::v_row,
+                                 shape::keys, 1.0f);
   for (size_t h = shared * group; h < (shared + 1) * group; h++)
     for (size_t first = shape::causal ? (size_t)blockIdx.x * 64 / part::tile * part::tile : 0; first < end;
          first += part::tile) {
@@ -338,23 +389,24 @@ __device__ inline void accel_attend_by_rows_dkv(type *dk, type *dv, const type *
         if (accel_lowest(starts + b * shape::queries + first, count) >= (int32_t)last)
           continue; /* of later documents */
       }
-      accel_bring_rows(&queries, q + b * shape::q_batch + h * shape::q_head, shape::q_row, &slopes,
-                       dy + b * shape::dy_batch + h * shape::dy_head, shape::dy_row, first, shape::queries);
-      accel_find_numbers<lanes, shape>(&numbers, &slopes, y + b * shape::y_batch + h * shape::y_head,
+      accel_bring_rows<columns, lanes>(room, q + b * shape::q_batch + h * shape::q_head, shape::q_row,
+                                       dy + b * shape::dy_batch + h * shape::dy_head, shape::dy_row, first,
+                                       shape::queries);
+      accel_find_numbers<lanes, shape>(&numbers, room + part::count, y + b * shape::y_batch + h * shape::y_head,
                                        lse + (b * shape::heads + h) * shape::queries, starts + b * shape::queries,
                                        first, shape::queries);
       for (size_t n_query = 0; n_query < part::tile && first + n_query < shape::queries; n_query++) {
+        const float *const brought = room + n_query * part::width;
         const bool sees =
             there && accel_sees<shape>(first + n_query, j, shape::by_starts ? numbers.begins[n_query] : 0);
-        accel_add_dkv<lanes, shape>(key_sum, value_sum, key, value, &numbers.items[n_query], queries.items[n_query],
-                                    slopes.items[n_query], sees);
+        accel_add_dkv<lanes, shape>(key_sum, value_sum, key, value, &numbers.items[n_query], brought,
+                                    brought + part::count, sees);
       }
     }
-  if (!there) return;
-  accel_give_row<shape::dk_adds, columns, lanes>(dk + b * shape::dk_batch + shared * shape::dk_head, j * shape::dk_row,
-                                                 key_sum, 1.0f);
-  accel_give_row<shape::dv_adds, columns, lanes>(dv + b * shape::dv_batch + shared * shape::dv_head, j * shape::dv_row,
-                                                 value_sum, 1.0f);
+  accel_give_row<shape::dk_adds, columns, lanes>(dk + b * shape::dk_batch + shared * shape::dk_head, shape::dk_row,
+                                                 shape::keys, room, key_sum, 1.0f);
+  accel_give_row<shape::dv_adds, columns, lanes>(dv + b * shape::dv_batch + shared * shape::dv_head, shape::dv_row,
+                                                 shape::keys, room, value_sum, 1.0f);
 }
 
 #endif

@@ -100,39 +100,41 @@ __device__ inline void accel_attend_chunk(float *sums, float *lse, float *total,
   constexpr int columns = shape::columns;
   constexpr bool hides = shape::window > 0 || shape::by_starts;
   typedef accel_row_part<columns, lanes> part;
-  __shared__ accel_rows<columns, lanes> keys, values;
+  __shared__ float room[part::room];
   accel_chunk_pair chunks = {};
   accel_find_chunks<shape>(&chunks, rank, step, pair);
   const bool same = accel_is_one_chunk<shape>(step, pair);
   const size_t mine = chunks.mine, theirs = chunks.theirs, column = (size_t)chunks.begin_of_keys;
   const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, h = blockIdx.y, b = blockIdx.z;
   const bool there = i < shape::chunk;
-  const size_t row = (b * shape::heads + h) * shape::queries + mine * shape::chunk + (there ? i : 0);
+  const size_t first_query = (b * shape::heads + h) * shape::queries + mine * shape::chunk;
+  const size_t row = first_query + (there ? i : 0);
   int32_t begin = 0;
   if constexpr (shape::by_starts) begin = starts[b * shape::queries + mine * shape::chunk + (there ? i : 0)];
   const int32_t since = accel_first_of_chunk<shape>(&chunks, i, begin);
   float query[part::each], result[part::each], highest = lse[row], sum = total[row];
-  accel_take_row<columns, lanes>(query, q + b * shape::q_batch + h * shape::q_head,
-                                 (mine * shape::chunk + i) * shape::q_row, there, shape::scale);
-  accel_take_row<columns, lanes>(result, sums, row * columns, there, 1.0f);
+  accel_take_row<columns, lanes>(query, room,
+                                 q + b * shape::q_batch + h * shape::q_head + mine * shape::chunk * shape::q_row,
+                                 shape::q_row, shape::chunk, shape::scale);
+  accel_take_row<columns, lanes>(result, room, sums + first_query * columns, columns, shape::chunk, 1.0f);
   const size_t own_end = ((size_t)blockIdx.x + 1) * 64;
   const size_t last = same && own_end < shape::chunk ? own_end : shape::chunk;
   const type *from = ring + accel_keys_of_chunk<shape>(b, h / (shape::heads / shape::groups), theirs);
   for (size_t first = 0; first < last; first += part::tile) {
-    accel_bring_rows(&keys, from, columns, &values, from + shape::values, columns, first, shape::chunk);
+    accel_bring_rows<columns, lanes>(room, from, columns, from + shape::values, columns, first, shape::chunk);
     for (size_t n_key = 0; n_key < part::tile; n_key++) {
+      const float *const brought = room + n_key * part::width;
       const bool sees = there && accel_sees_of_chunk<shape>(i, first + n_key, since, same);
       accel_add_value<hides, shape::biased, columns, lanes>(
-          result, &highest, &sum, query, keys.items[n_key], values.items[n_key], sees,
+          result, &highest, &sum, query, brought, brought + part::count, sees,
           accel_bias_of_chunks<shape>(bias, b, h, mine * shape::chunk, column, i, first + n_key));
     }
   }
-  if (!there) return;
-  if (threadIdx.x % lanes == 0) {
+  if (there && threadIdx.x % lanes == 0) {
     lse[row] = highest;
     total[row] = sum;
   }
-  accel_give_row<false, columns, lanes>(sums, row * columns, result, 1.0f);
+  accel_give_row<false, columns, lanes>(sums + first_query * columns, columns, shape::chunk, room, result, 1.0f);
 }
 
 /* Adds to sums, the gradient of q, what the keys that a query of sample b sees give, and to bias_sums, unless it is
@@ -145,34 +147,36 @@ __device__ inline void accel_attend_sample_dq(float *sums, float *bias_sums, con
   constexpr int columns = shape::columns;
   constexpr bool hides = shape::window > 0 || shape::by_starts;
   typedef accel_row_part<columns, lanes> part;
-  __shared__ accel_rows<columns, lanes> keys, values;
+  __shared__ float room[part::room];
   accel_chunk_pair chunks = {};
   accel_find_chunks<shape>(&chunks, rank, step, pair);
   const bool same = accel_is_one_chunk<shape>(step, pair);
   const size_t mine = chunks.mine, theirs = chunks.theirs, column = (size_t)chunks.begin_of_keys;
   const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, h = blockIdx.y;
   const bool there = i < shape::chunk;
-  const size_t row = (b * shape::heads + h) * shape::queries + mine * shape::chunk + (there ? i : 0);
+  const size_t first_query = (b * shape::heads + h) * shape::queries + mine * shape::chunk;
+  const size_t row = first_query + (there ? i : 0);
   int32_t begin = 0;
   if constexpr (shape::by_starts) begin = starts[b * shape::queries + mine * shape::chunk + (there ? i : 0)];
   const int32_t since = accel_first_of_chunk<shape>(&chunks, i, begin);
   float query[part::each], slope[part::each], result[part::each];
   accel_row_numbers numbers = {};
-  accel_take_query<lanes, shape>(query, slope, &numbers.dot, q, dy, y, b, h, mine * shape::chunk + i, there);
-  accel_take_row<columns, lanes>(result, sums, row * columns, there, 1.0f);
+  accel_take_query<lanes, shape>(query, slope, &numbers.dot, room, q, dy, y, b, h, mine * shape::chunk, shape::chunk);
+  accel_take_row<columns, lanes>(result, room, sums + first_query * columns, columns, shape::chunk, 1.0f);
   numbers.top = lse[row];
   if constexpr (shape::biased) numbers.rest = lse[shape::rest + row];
   const size_t own_end = ((size_t)blockIdx.x + 1) * 64;
   const size_t last = same && own_end < shape::chunk ? own_end : shape::chunk;
   const type *from = ring + accel_keys_of_chunk<shape>(b, h / (shape::heads / shape::groups), theirs);
   for (size_t first = 0; first < last; first += part::tile) {
-    accel_bring_rows(&keys, from, columns, &values, from + shape::values, columns, first, shape::chunk);
+    accel_bring_rows<columns, lanes>(room, from, columns, from + shape::values, columns, first, shape::chunk);
     for (size_t n_key = 0; n_key < part::tile; n_key++) {
+      const float *const brought = room + n_key * part::width;
       const size_t j = first + n_key;
       const bool sees = there && accel_sees_of_chunk<shape>(i, j, since, same);
       numbers.bias = accel_bias_of_chunks<shape>(bias, b, h, mine * shape::chunk, column, i, j);
-      const float added = accel_add_dq<hides, lanes, shape>(result, query, slope, &numbers, keys.items[n_key],
-                                                            values.items[n_key], sees);
+      const float added =
+          accel_add_dq<hides, lanes, shape>(result, query, slope, &numbers, brought, brought + part::count, sees);
       if constexpr (shape::samples > 0)
         if (there && j < shape::chunk && threadIdx.x % lanes == 0)
           bias_sums[((b / shape::samples * shape::heads + h) * shape::queries + mine * shape::chunk + i) *
@@ -180,8 +184,7 @@ __device__ inline void accel_attend_sample_dq(float *sums, float *bias_sums, con
                     column + j] += added;
     }
   }
-  if (!there) return;
-  accel_give_row<false, columns, lanes>(sums, row * columns, result, 1.0f);
+  accel_give_row<false, columns, lanes>(sums + first_query * columns, columns, shape::chunk, room, result, 1.0f);
 }
 
 /* The same of the samples of a block: one, or where the bias is learnt, those whose slopes are added up. */
@@ -214,7 +217,7 @@ __device__ inline void accel_attend_chunk_dkv(float *added, const type *q, const
   constexpr int columns = shape::columns;
   typedef accel_row_part<columns, lanes> part;
   constexpr size_t group = shape::heads / shape::groups;
-  __shared__ accel_rows<columns, lanes> queries, slopes;
+  __shared__ float room[part::room];
   __shared__ accel_query_numbers<part::tile> numbers;
   accel_chunk_pair chunks = {};
   accel_find_chunks<shape>(&chunks, rank, step, pair);
@@ -224,33 +227,33 @@ __device__ inline void accel_attend_chunk_dkv(float *added, const type *q, const
   const bool there = j < shape::chunk;
   const size_t at = accel_keys_of_chunk<shape>(b, shared, theirs), rows = mine * shape::chunk;
   float key[part::each], value[part::each], key_sum[part::each], value_sum[part::each];
-  accel_take_row<columns, lanes>(key, ring + at, j * columns, there, 1.0f);
-  accel_take_row<columns, lanes>(value, ring + at + shape::values, j * columns, there, 1.0f);
-  accel_take_row<columns, lanes>(key_sum, added + at, j * columns, there, 1.0f);
-  accel_take_row<columns, lanes>(value_sum, added + at + shape::values, j * columns, there, 1.0f);
+  accel_take_row<columns, lanes>(key, room, ring + at, columns, shape::chunk, 1.0f);
+  accel_take_row<columns, lanes>(value, room, ring + at + shape::values, columns, shape::chunk, 1.0f);
+  accel_take_row<columns, lanes>(key_sum, room, added + at, columns, shape::chunk, 1.0f);
+  accel_take_row<columns, lanes>(value_sum, room, added + at + shape::values, columns, shape::chunk, 1.0f);
   const size_t own_first = same ? (size_t)blockIdx.x * 64 / part::tile * part::tile : 0;
   for (size_t h = shared * group; h < (shared + 1) * group; h++)
     for (size_t first = own_first; first < shape::chunk; first += part::tile) {
-      accel_bring_rows(&queries, q + b * shape::q_batch + h * shape::q_head + rows * shape::q_row, shape::q_row,
-                       &slopes, dy + b * shape::dy_batch + h * shape::dy_head + rows * shape::dy_row, shape::dy_row,
-                       first, shape::chunk);
-      accel_find_numbers<lanes, shape>(&numbers, &slopes,
+      accel_bring_rows<columns, lanes>(
+          room, q + b * shape::q_batch + h * shape::q_head + rows * shape::q_row, shape::q_row,
+          dy + b * shape::dy_batch + h * shape::dy_head + rows * shape::dy_row, shape::dy_row, first, shape::chunk);
+      accel_find_numbers<lanes, shape>(&numbers, room + part::count,
                                        y + b * shape::y_batch + h * shape::y_head + rows * shape::y_row,
                                        lse + (b * shape::heads + h) * shape::queries + rows,
                                        starts + b * shape::queries + rows, first, shape::chunk);
       for (size_t n_query = 0; n_query < part::tile && first + n_query < shape::chunk; n_query++) {
+        const float *const brought = room + n_query * part::width;
         const size_t i = first + n_query;
         const int32_t begin = shape::by_starts ? numbers.begins[n_query] : 0;
         const int32_t since = accel_first_of_chunk<shape>(&chunks, i, begin);
         accel_row_numbers own = numbers.items[n_query];
         own.bias = accel_bias_of_chunks<shape>(bias, b, h, rows, column, i, j);
-        accel_add_dkv<lanes, shape>(key_sum, value_sum, key, value, &own, queries.items[n_query], slopes.items[n_query],
+        accel_add_dkv<lanes, shape>(key_sum, value_sum, key, value, &own, brought, brought + part::count,
                                     there && accel_sees_of_chunk<shape>(i, j, since, same));
       }
     }
-  if (!there) return;
-  accel_give_row<false, columns, lanes>(added + at, j * columns, key_sum, 1.0f);
-  accel_give_row<false, columns, lanes>(added + at + shape::values, j * columns, value_sum, 1.0f);
+  accel_give_row<false, columns, lanes>(added + at, columns, shape::chunk, room, key_sum, 1.0f);
+  accel_give_row<false, columns, lanes>(added + at + shape::values, columns, shape::chunk, room, value_sum, 1.0f);
 }
 
 #endif
