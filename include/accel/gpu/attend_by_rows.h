@@ -99,7 +99,7 @@ __device__ inline void accel_give_row(type *to, size_t step, size_t count, float
 #pragma unroll
     for (int n = 0; n < some; n++) own[n * part::line + lane] = from[begin + n] / divisor;
     __syncwarp();
-#pragma unroll 8
+#pragma unroll 1 /* results fill the registers, and no store is waited for */
     for (int n = lane; n < some * 32; n += 32) {
       const int row = n / (some * lanes), c = n % (some * lanes), column = begin * lanes + c;
       if (first + row < count && (part::width == columns || column < columns))

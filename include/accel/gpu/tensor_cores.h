@@ -130,15 +130,16 @@ __device__ inline void accel_add_gemm(accel_sums<type> *sums, const left_matrix 
   }
 }
 
-/* y [rows][columns] (+)= the sums, 128 rows at `above`, those before `end`, and 128 columns at `before`. */
+/* y [rows][columns] (+)= the sums, 128 rows at `above`, those before `end`, and 128 columns at `before`. Lanes have
+ * neighbours of a line; that those lines are four apart keeps them out of one bank. */
 template <bool add, int width, size_t rows, size_t columns, typename result, typename type>
 __device__ inline void accel_store_sums(result *y, const accel_sums<type> *sums, size_t above, size_t before,
                                         size_t end) {
-  constexpr int pitch = 20;
+  constexpr int most = 16 / (int)sizeof(result), each = width < most ? width : most; /* in one access */
+  constexpr int pitch = 20, packs = 16 / each, part = each < 4 ? each : 4;
   alignas(128) __shared__ float patches[4][16 * pitch];
   float *patch = patches[threadIdx.x / 32];
-  const int line = (int)threadIdx.x % 32 / 2, position = (int)threadIdx.x % 2 * 8;
-  const size_t first = above + threadIdx.x / 64 * 64 + line, left = before + threadIdx.x / 32 % 2 * 64 + position;
+  const size_t first = above + threadIdx.x / 64 * 64, left = before + threadIdx.x / 32 % 2 * 64;
 #pragma unroll
   for (int i = 0; i < 4; i++)
 #pragma unroll
@@ -146,14 +147,17 @@ __device__ inline void accel_store_sums(result *y, const accel_sums<type> *sums,
       nvcuda::wmma::store_matrix_sync(patch, sums->items[i][j], pitch, nvcuda::wmma::mem_row_major);
       __syncwarp();
 #pragma unroll
-      for (int n = 0; n < 8; n += width) {
-        const size_t row = first + i * 16, column = left + j * 16 + n;
+      for (int n = 0; n < 8 / each; n++) {
+        const int at = n * 32 + (int)threadIdx.x % 32, position = at % packs * each;
+        const int line = at / packs / 8 * 8 + at / packs % 2 * 4 + at / packs % 8 / 2;
+        const size_t row = first + i * 16 + line, column = left + j * 16 + position;
         if (row < end && row < rows && column < columns) {
-          accel_pack<result, width> to = {};
-          if constexpr (add) to = accel_load<width>(y + row * columns + column);
-          for (int e = 0; e < width; e++) {
-            const float sum = patch[line * pitch + position + n + e];
-            accel_put(to.items + e, add ? accel_float(to.items[e]) + sum : sum);
+          accel_pack<result, each> to = {};
+          if constexpr (add) to = accel_load<each>(y + row * columns + column);
+          for (int e = 0; e < each; e += part) {
+            const accel_pack<float, part> some = accel_load<part>(patch + line * pitch + position + e);
+            for (int m = 0; m < part; m++)
+              accel_put(to.items + e + m, add ? accel_float(to.items[e + m]) + some.items[m] : some.items[m]);
           }
           accel_store(y, row * columns + column, to);
         }
