@@ -3,7 +3,8 @@
 # compiler; no network, MPI, clang, ninja. What a machine lacks (PyTorch, compute-sanitizer, the GPU) is said and left out.
 #
 # usage: sh run.sh [FOLDER]    a folder that tests/gpu/pack.sh has written (default: the script's own, else build/gpu)
-#   report.json and report.txt are written there; status 1 when something is wrong
+#   report.tar.gz, the one file to send back, is written there: report.txt for people, report.json for programs, and logs;
+#   status 1 when something is wrong
 #   LIMIT    seconds for all of it, 570
 #   CAP      seconds for one run of a program, 60
 #   LLMC     a folder of llm.c with its train_gpt2cu built, and its starter pack, to be measured too
@@ -37,6 +38,10 @@ if command -v nvidia-smi >/dev/null 2>&1 && gpus=$(timeout 20 nvidia-smi -L | gr
   gpu=$(timeout 20 nvidia-smi --query-gpu=name,compute_cap,memory.total,driver_version --format=csv,noheader | head -1)
 fi
 report machine gpu "$([ -n "$gpu" ] && echo ok || echo SKIPPED)" "${gpu:-no GPU here}"
+if [ -n "$gpu" ]; then
+  report machine gpus ok "$gpus"
+  timeout 20 nvidia-smi topo -m >runs/topology.txt 2>&1 || true
+fi
 first=$(find bundles -mindepth 1 -maxdepth 1 -type d | sort | head -1)
 [ -n "$first" ] || { report machine bundles FAILED "none in $folder: sh tests/gpu/pack.sh" && finish; }
 nvcc=$(sh "$first/tools/cuda-toolkit.sh" --nvcc 2>/dev/null || true)

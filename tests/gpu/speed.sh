@@ -40,8 +40,22 @@ watched() {
 peak() { echo "$(tail -1 runs/peak 2>/dev/null || echo '?') MiB in use"; }
 # tokens/s of a text "N tokens/s"; operations of a token of GPT-2 at T 1024 (6 N + 12 L T C), for MFU.
 rate_of() { echo "$1" | sed -n 's/\([0-9]*\) tokens\/s.*/\1/p'; }
+# TFLOP/s of bf16 with sums in float32, without sparsity, of this GPU in NVIDIA's data sheets; 0: not listed here.
+documented_rate() {
+  case ${gpu:-} in
+  *GB200*) echo 0 ;;
+  *B200*) echo 2250 ;;
+  *H100*PCIe*) echo 756 ;;
+  *H100*NVL* | *H200*NVL*) echo 835.5 ;;
+  *H100* | *H200*) echo 989.4 ;;
+  *A100*) echo 312 ;;
+  *L40S*) echo 362 ;;
+  *) echo 0 ;;
+  esac
+}
 mfu() { # SIZE TOKENS/S
   case $1 in 124m) each=860e6 ;; *) each=2431e6 ;; esac
+  awk -v each="$each" -v rate="$2" -v top="$(documented_rate)" 'BEGIN { if (top > 0 && rate > 0) printf ", MFU %.3f of the documented %s TFLOP/s", each * rate / (top * 1e12), top }'
   awk -v each="$each" -v rate="$2" -v top="$(cut -d" " -f1 runs/matmul 2>/dev/null || echo 0)" 'BEGIN { if (top > 0 && rate > 0) printf ", MFU %.3f of the matmul rate", each * rate / (top * 1e12) }'
 }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a > 0 && b > 0) printf ", ours is %.2f times that", a / b }'; }

@@ -11,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
@@ -25,7 +26,7 @@ GPU = TREE / "tests" / "gpu"
 SMI = """#!/bin/sh
 case $* in
 -L) echo "GPU 0: none" ;;
-*compute_cap*) echo "none, 9.0, 81559 MiB, 580.1" ;;
+*compute_cap*) echo "a stand-in of H100 80GB, 9.0, 81559 MiB, 580.1" ;;
 *) echo 1234 ;;
 esac
 """
@@ -129,10 +130,16 @@ class Script(unittest.TestCase):
             self.assertEqual(said[left_out][0], "SKIPPED", left_out)
         self.assertRegex(said["pytorch", "float32"][1], r"^losses of 12 steps within 0.00e\+00 of PyTorch's on this GPU")
         for name in ("pytorch-124m-b16-default", "pytorch-124m-b16-max-autotune", "pytorch-124m-b4-default"):
-            self.assertRegex(said["benchmark", name][1], r"^1000 tokens/s, .* GiB, 1234 MiB in use, MFU 0.001 .*, ours is .* times that")
+            self.assertRegex(said["benchmark", name][1], r"^1000 tokens/s, .* GiB, 1234 MiB in use, MFU 0.001 of the documented 989.4 TFLOP/s, MFU 0.001 of the matmul rate, ours is .* times that")
         self.assertIn("; compiled beforehand: first step after 1.00 s", said["benchmark", "pytorch-124m-b4-default"][1])
         for line, entry in zip((line for line in ended.stdout.splitlines() if line[:1] != "/"), results, strict=False):
             self.assertTrue(line.startswith(entry[0]), line)
+        with tarfile.open(folder / "report.tar.gz") as sent:
+            self.assertLessEqual({"report.txt", "report.json", "measured-gpt2-124m-b4.json", "runs/bf16/metrics.jsonl", "runs/bf16.log", "bundles/bf16.log"}, set(sent.getnames()))
+            text = sent.extractfile("report.txt").read().decode()
+        self.assertRegex(text, r"GPU: a stand-in of H100 80GB, 9.0, 81559 MiB, 580.1\n")
+        self.assertRegex(text, r"is it correct\? +\d+ ok, +1 FAILED, +\d+ SKIPPED\n")
+        self.assertIn(ended.stdout.splitlines()[0], text)
 
     def test_what_fails_leaves_others_alone(self):
         folder = self.pack(["float32", "bf16", "steady", "gpt2-124m-b4", "resume"])
