@@ -1,5 +1,5 @@
 """The claims about machine code of GPUs: each is broken by the one edit of a small text that it is about, and hold for what nvcc and
-nvdisasm make of emitted programs, where there are both. TAP."""
+nvdisasm make of emitted programs, where there are both: of one of these, which by SEED; with --all of each. TAP."""
 
 import os
 import pathlib
@@ -8,8 +8,13 @@ import subprocess
 import sys
 import tempfile
 
-import test_ptx
-from test_ptx import SOURCE, audit, compile_kernels, report
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
+
+import test_ptx  # noqa: E402
+from rotation import in_turn  # noqa: E402
+from test_ptx import SOURCE, audit, compile_kernels, report  # noqa: E402
+
+KERNELS = (("gpt2", "sm_80"), ("gpt2_bf16", "sm_90a"), ("mlp", "sm_90a"), ("gpt2", "sm_100"))
 
 SASS = """	.target	sm_80
 	.section	.text.add,"ax",@progbits
@@ -76,9 +81,9 @@ def edits(folder):
 
 
 def find_tool(name):
-    """In PATH, with the toolkit, or in a wheel of NVIDIA's."""
+    """In PATH, with the toolkit, or in a wheel of NVIDIA's or of Triton."""
     folders = [os.environ.get(key, "") + "/bin" for key in ("CUDA_HOME", "CUDA_PATH")] + ["/usr/local/cuda/bin"]
-    folders += [str(path) for base in sys.path for path in pathlib.Path(base or ".").glob("nvidia/*/bin")]
+    folders += [str(path) for base in sys.path for where in ("nvidia/*/bin", "triton/backends/nvidia/bin") for path in pathlib.Path(base or ".").glob(where)]
     return shutil.which(name, path=os.pathsep.join([os.environ["PATH"], *folders]))
 
 
@@ -87,7 +92,7 @@ def compiled(folder):
     if nvcc is None or nvdisasm is None:
         print(f"ok emitted kernels # SKIP there is no {'nvcc' if nvcc is None else 'nvdisasm'}")
         return
-    for name, target in (("gpt2", "sm_80"), ("mlp", "sm_90a")):
+    for name, target in in_turn(KERNELS, len(KERNELS)):
         compile_kernels(name, folder, nvcc, target, "cubin")
         text = subprocess.run([nvdisasm, "-g", "-c", "program.cubin"], cwd=folder, check=True, capture_output=True, text=True)
         (folder / "program.sass").write_text(text.stdout)
