@@ -94,12 +94,16 @@ SOUND = {
     "a sum of all": f"{SUM}bar.sync 0;\nld.shared.u32 %z, [%z];\nst.global.u32 [%d], %z;\n",
     "a sum of all blocks": "red.global.add.u32 [%g], %i;\nsetp.eq.u32 %p, %b, 0;\n@%p st.global.u32 [%d], %i;\n",
     "a word of the device that passes a barrier": f"st.global.u32 [%d], %i;\nbar.sync 0;\n{OTHER}ld.global.u32 %z, [%e];\nbar.sync 0;\nst.global.u32 [%d], %z;\n",
+    "two arrays of the block": f".shared .align 4 .b8 others[256];\nsetp.lt.u32 %p, %i, 32;\nmov.u32 %y, others;\nmov.u32 %z, words;\nselp.b32 %y, %y, %z, %p;\nand.b32 %z, %i, 31;\n"
+                               "mad.lo.u32 %y, %z, 4, %y;\nst.shared.u32 [%y], %i;\nld.shared.u32 %z, [%y];\nst.global.u32 [%d], %z;\n",
     "an asynchronous copy": f"shl.b32 %y, %i, 4;\nand.b32 %y, %y, 255;\nmov.u32 %z, words;\nadd.s32 %z, %z, %y;\nsetp.gt.u32 %p, %i, 15;\n@%p bra wait;\n"
                             "cp.async.cg.shared.global [%z], [%g], 16;\nwait:\ncp.async.commit_group;\ncp.async.wait_group 0;\nbar.sync 0;\n"
                             "ld.shared.u32 %z, [%x];\nst.global.u32 [%d], %z;\n",
     "an asynchronous copy of 4 bytes": "mul.wide.u32 %e, %i, 4;\nadd.s64 %e, %g, %e;\ncp.async.ca.shared.global [%x], [%e], 4;\ncp.async.commit_group;\ncp.async.wait_group 0;\n"
                                        "ld.shared.u32 %z, [%x];\nst.global.u32 [%d], %z;\n",
 }
+
+OTHERS = f".shared .align 4 .b8 others[256];\nst.shared.u32 [%x], %i;\nmov.u32 %z, others;\nadd.s32 %z, %z, %y;\nst.shared.u32 [%z], %i;\nbar.sync 0;\n"
 
 # name: (the check, how a block of 64 threads breaks its rule, what is said, blocks)
 FAULTY = {
@@ -111,6 +115,8 @@ FAULTY = {
     "one too early": ("ld.global.u32 %z, [%g+-4];\n", "ld.global.u32: 4 bytes at .*: byte -4 of 256", 1),
     "nowhere": ("mov.u64 %e, 4096;\nld.global.u32 %z, [%e];\n", "where no allocation is", 1),
     "too far in shared memory": ("ld.shared.u32 %z, [%x+256];\n", "byte 256 of the block's shared memory of 256", 1),
+    "too far in an array of the block": (f"{OTHERS}ld.shared.u32 %z, [%x+256];\n", "ld.shared.u32: byte 256 of the block's array words of 256", 1),
+    "too early in an array of the block": (f"{OTHERS}mov.u32 %z, others;\nld.shared.u32 %z, [%z+-4];\n", "ld.shared.u32: byte -4 of the block's array others of 256", 1),
     "too far in its own": ("mov.u64 %e, own;\nst.local.u32 [%e+16], %i;\n", "byte 16 of the thread's memory of 16", 1),
     "a vector that is not aligned": ("ld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%g+4];\n", "ld.global.v4.f32: an address that is not a multiple of 16", 1),
     "what was never written": ("ld.global.u32 %z, [%d];\n", "ld.global.u32: memory at .*, which was never written", 1),
@@ -162,7 +168,7 @@ class Rules(unittest.TestCase):
         expected = {"exchange": np.arange(64) ^ 32, "barrier of a warp": np.arange(64) ^ 1, "shuffle": np.arange(64) ^ 1, "own memory": np.arange(64),
                     "paths that join": np.where(np.arange(64) % 32 < 16, 2, 1), "a vote of the block": np.ones(64), "a sum of all": np.full(64, 2016), "a ballot": np.repeat([0, 0xFFFFFE00], 32),
                     "a word of the device that passes a barrier": np.arange(64) ^ 32, "an asynchronous copy": np.arange(64) % 4}
-        expected["an asynchronous copy of 4 bytes"] = np.arange(64)
+        expected |= {"an asynchronous copy of 4 bytes": np.arange(64), "two arrays of the block": np.arange(64)}
         for name, body in SOUND.items():
             ended, made = self.run_kernel(body, 1)
             self.assertEqual(ended.returncode, 0, f"{name}: {ended.stderr}")

@@ -319,6 +319,24 @@ void check_shared(struct warp *warp, const struct instruction *of, const u64 *ad
   }
 }
 
+void check_arrays(const struct warp *warp, const struct instruction *of, const struct place *place,
+                  const u64 *addresses, unsigned bytes) {
+  const struct launch *launch = warp->block->launch;
+  if (place->arrays == 0 || (place->arrays & FROM_ELSEWHERE) != 0) return;
+  for (int i = 0; i < LANES; i++) {
+    const struct variable *array = NULL;
+    bool is_inside = (warp->active >> i & 1) == 0;
+    for (u64 left = place->arrays; left != 0 && !is_inside; left &= left - 1) {
+      array = &launch->kernel->arrays.items[__builtin_ctzll(left)];
+      const u64 end = array->bytes > 0 ? array->address + array->bytes : launch->shared_bytes;
+      is_inside = addresses[i] >= array->address && addresses[i] + bytes <= end;
+    }
+    if (!is_inside)
+      wrong(warp, of, i, "byte %lld of the block's array %s of %zu", (long long)(addresses[i] - array->address),
+            array->name, array->bytes);
+  }
+}
+
 /* ---- A thread's own memory ---- */
 
 void check_local(struct warp *warp, const struct instruction *of, const u64 *addresses, unsigned bytes,

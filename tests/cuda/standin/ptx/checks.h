@@ -26,7 +26,11 @@ void check_global(struct warp *warp, const struct instruction *of, const struct 
 void check_shared(struct warp *warp, const struct instruction *of, const uint64_t *addresses, unsigned bytes,
                   enum access access);
 
-/* The same in a thread's own memory, which no other one sees. */
+/* Addresses of shared memory are within the array of the block that they derive from. */
+void check_arrays(const struct warp *warp, const struct instruction *of, const struct place *place,
+                  const uint64_t *addresses, unsigned bytes);
+
+/* As check_shared, in a thread's own memory, which no other one sees. */
 void check_local(struct warp *warp, const struct instruction *of, const uint64_t *addresses, unsigned bytes,
                  enum access access);
 

@@ -42,6 +42,7 @@ struct decoder {
   } scopes; /* how many names there were when each has opened */
   int calls, call;
   bool is_called; /* within a function that is put where it is called */
+  uint64_t named; /* which arrays of the block the present instruction names: struct instruction */
 };
 
 static _Noreturn void refuse(const struct decoder *d, const char *what, const char *of) {
@@ -160,6 +161,16 @@ static bool special_of(struct decoder *d, const char *text, struct slot *found) 
 
 /* ---- Operands ---- */
 
+/* Takes note of an array of the block. */
+static void note_array(struct decoder *d, const struct variable *memory) {
+  struct variables *all = &d->kernel->arrays;
+  int number = 0;
+  if (memory->space != SHARED) return;
+  while (number < all->count && all->items[number].address != memory->address) number++;
+  if (number == all->count) ARENA_PUSH(d->arena, *all, *memory);
+  d->named |= number < 63 ? UINT64_C(1) << number : FROM_ELSEWHERE;
+}
+
 static uint64_t number_of(const struct decoder *d, const char *text) {
   char *end;
   uint64_t value;
@@ -202,6 +213,7 @@ static struct slot operand(struct decoder *d, const char *text, unsigned *bytes)
   const char *plus = strchr(text, '+');
   const struct variable *memory = memory_of(d, plus == NULL ? text : trimmed(d, text, (size_t)(plus - text)));
   if (memory == NULL) refuse(d, "no operand that is known:", text);
+  note_array(d, memory);
   return constant(d, memory->address + (plus == NULL ? 0 : number_of(d, plus + 1)), *bytes);
 }
 
@@ -223,6 +235,7 @@ static struct slot address(struct decoder *d, struct instruction *in, const char
   if (place->space == PARAMETER || place->space == GENERIC) place->space = memory->space;
   if (place->space != memory->space) refuse(d, "memory of another space:", base);
   place->offset += (int64_t)memory->address;
+  note_array(d, memory);
   return constant(d, 0, 8);
 }
 
@@ -348,6 +361,7 @@ static void decode_plain(struct decoder *d, struct instruction *in, const char *
 }
 
 static void push(struct decoder *d, struct instruction in) {
+  in.arrays = d->named;
   ARENA_PUSH(d->arena, d->kernel->code, in);
 }
 
@@ -419,6 +433,7 @@ static void take_instruction(struct decoder *d, const struct ptx_statement *stat
   struct instruction in = {
       .name = statement->name, .line = statement->line, .where = statement->where, .outer = statement->outer};
   const char *name = statement->name, *operands = statement->operands;
+  d->named = 0;
   if (statement->is_guarded) {
     unsigned bytes = PREDICATE;
     in.is_guarded = true;
@@ -478,36 +493,6 @@ static void resolve_jumps(struct decoder *d) {
   }
 }
 
-/* What a value derives from: which parameters it was computed of, and OTHERS: of 8 bytes from memory. */
-static uint64_t derived_by(const struct instruction *in, const uint64_t *registers) {
-  if (in->n_places > 0 && in->n_to > 0) {
-    if (in->places[0].space == PARAMETER && in->from[in->places[0].operand].number == 0) {
-      const int64_t number = in->places[0].offset / 8;
-      return number < 63 ? UINT64_C(1) << number : FROM_ELSEWHERE;
-    }
-    return in->bytes == 8 ? FROM_ELSEWHERE : 0;
-  }
-  uint64_t all = 0;
-  for (int i = 0; i < in->n_from; i++) all |= registers[in->from[i].number];
-  return all;
-}
-
-static void derive(struct decoder *d) {
-  uint64_t *registers = arena_alloc(d->arena, d->kernel->n_registers * sizeof *registers);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int i = 0; i < d->kernel->code.count; i++) {
-      struct instruction *in = &d->kernel->code.items[i];
-      const uint64_t made = derived_by(in, registers);
-      for (int t = 0; t < in->n_to; t++) {
-        moved |= (made & ~registers[in->to[t].number]) != 0;
-        registers[in->to[t].number] |= made;
-      }
-      for (int p = 0; p < in->n_places; p++) in->places[p].derived = registers[in->from[in->places[p].operand].number];
-    }
-  }
-}
-
 static void take_parameters(struct kernel *kernel, struct arena *arena) {
   const char *at = strchr(strstr(kernel->function->head, ".entry"), '(');
   const char *end = at == NULL ? NULL : strchr(at, ')');
@@ -535,6 +520,6 @@ void kernel_decode(struct kernel *kernel) {
   const struct instruction end = {.flow = LEAVE, .name = "the end"};
   push(&d, end);
   resolve_jumps(&d);
-  derive(&d);
+  kernel_derive(kernel, d.arena);
   kernel->is_decoded = true;
 }

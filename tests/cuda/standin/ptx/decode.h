@@ -13,4 +13,7 @@ struct variable variable_of(struct arena *arena, const char *text);
 /* Decodes a kernel's body, with the functions that it calls put where it calls them. */
 void kernel_decode(struct kernel *kernel);
 
+/* Finds what the addresses of a kernel's instructions derive from, which `arena` has memory for while it does. */
+void kernel_derive(struct kernel *kernel, struct arena *arena);
+
 #endif

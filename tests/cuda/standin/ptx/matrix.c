@@ -34,6 +34,7 @@ static char *checked(struct warp *warp, const struct instruction *of, u64 addres
   if (space == GENERIC && (address & SHARED_WINDOW) != 0) space = SHARED, address -= SHARED_WINDOW;
   for (int i = 0; i < LANES; i++) addresses[i] = address;
   warp->active = 1;
+  if (space == SHARED) check_arrays(warp, of, &of->places[0], addresses, of->bytes);
   if (space == SHARED)
     check_shared(warp, of, addresses, of->bytes, access);
   else

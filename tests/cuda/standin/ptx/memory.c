@@ -45,6 +45,7 @@ static void locate(struct warp *warp, const struct instruction *of, const struct
   require_alignment(warp, of, addresses, bytes);
   counts_access(warp, of, space, addresses, bytes);
   if (space == SHARED) check_shared(warp, of, addresses, bytes, access);
+  if (space == SHARED) check_arrays(warp, of, place, addresses, bytes);
   for (int i = 0; i < LANES && space == PARAMETER; i++)
     if ((warp->active >> i & 1) != 0 && addresses[i] + bytes > warp->block->launch->kernel->parameter_bytes)
       wrong(warp, of, i, "byte %llu of the parameters", (unsigned long long)addresses[i]);
@@ -220,6 +221,7 @@ static void run_copy(struct warp *warp, const struct instruction *of) {
   if (bytes != 4 && bytes != 8 && bytes != 16) wrong(warp, of, -1, "a copy of %u bytes", bytes);
   require_alignment(warp, of, to, bytes);
   require_alignment(warp, of, from, bytes);
+  check_arrays(warp, of, &of->places[0], to, bytes);
   const u32 all = warp->active;
   for (int i = 0; i < LANES; i++)
     if (filled[i] == 0) warp->active &= ~(UINT32_C(1) << i); /* zeros: nothing is read */

@@ -24,7 +24,8 @@ struct slot {
   bool negated;    /* a predicate that is read as !p */
 };
 
-/* Of an address that derives from something else than a kernel's parameter: a pointer that stands in memory. */
+/* Of an address that derives from something else than a kernel's parameter, a pointer that stands in memory, or than an
+ * array that is counted. */
 #define FROM_ELSEWHERE (UINT64_C(1) << 63)
 
 enum space { GENERIC, GLOBAL, SHARED, LOCAL, CONSTANT, PARAMETER };
@@ -55,6 +56,7 @@ struct place {
   enum space space;
   int64_t offset;
   uint64_t derived; /* which words of 8 bytes of the kernel's parameters it is computed of, a bit each */
+  uint64_t arrays;  /* the same of the arrays of the block */
 };
 
 struct instruction {
@@ -65,6 +67,7 @@ struct instruction {
   unsigned char to_bytes[VECTOR],
       from_bytes[OPERANDS * VECTOR]; /* of the registers, which may be wider than the type */
   bool is_guarded, has_result, is_signed, is_constant, is_plain;
+  uint64_t arrays;        /* of the block that it names, a bit each */
   struct place places[2]; /* of addresses among the operands */
   unsigned char n_places;
   char combine; /* of setp: '&', '|', '^', with a predicate; 0: with none */
@@ -138,7 +141,7 @@ struct kernel {
     struct instruction *items;
     int count, capacity;
   } code;
-  struct variables parameters;
+  struct variables parameters, arrays; /* those of the block that it names */
   size_t parameter_bytes, shared_bytes, local_bytes;
   unsigned register_bytes, n_registers;
   struct {
