@@ -51,6 +51,14 @@ def members_of(body, structs, before=""):
                 yield from members_of(structs[kind.removeprefix("struct ")], structs, f"{before}{name.split('[')[0]}{'' if i is None else f'[{i}]'}.")
 
 
+def with_operations(text):
+    """Kernels' text whose functions that launch say so (standin/operation.h). Lines keep their numbers."""
+    def begin(found):
+        return f'{found[1]} standin_operation of("{found[2]}");{found[3]}' if "accel_launch" in found[3] else found[0]
+
+    return re.sub(r'^(extern "C" void (\w+)\([^)]*\) \{)(\n.*?^\}\n)', begin, text, flags=re.MULTILINE | re.DOTALL)
+
+
 def write_arrays(program):
     """A file with the offset and the bytes of each array of a program's arena, as the compiler places them."""
     text = program.with_suffix(".c").read_text()
@@ -86,11 +94,12 @@ class PtxTrainer(HostTrainer):
             headers = headers or [f"-I{self.folder}"] * (path != kernels)
             assert old in path.read_text(), f"{name} has no {old!r}"
             path.write_text(path.read_text().replace(old, new))
+        kernels.write_text(with_operations(kernels.read_text()))
         if host is not None:
             shutil.copy(host.folder / "trainer.o", f"{program}.o")
         compile_all(*[["gcc", "-std=c17", "-O1", include, "-c", f"{program}.c", "-o", f"{program}.o"]] * (host is None),
                     [nvcc(), "-std=c++17", "-O3", "-lineinfo", "--compress-mode", "none", f"-gencode=arch=compute_{architecture},code=compute_{architecture}",
-                     *headers, include, "-c", kernels, "-o", f"{program}.kernels.o"])
+                     "-include", TREE / "tests" / "cuda" / "standin" / "operation.h", *headers, include, "-c", kernels, "-o", f"{program}.kernels.o"])
         self.link()
         self.arrays = write_arrays(program) if host is None else host.arrays
         return program

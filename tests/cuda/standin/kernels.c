@@ -85,6 +85,24 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
   return cudaSuccess;
 }
 
+/* The function of the program that launches kernels now, the outermost one. */
+static struct {
+  const char *name;
+  uint32_t number, depth, launches;
+} operation;
+
+void standin_operation_begin(const char *name);
+void standin_operation_begin(const char *name) {
+  if (operation.depth++ > 0) return;
+  operation.name = name;
+  operation.number++;
+  operation.launches = 0;
+}
+void standin_operation_end(void);
+void standin_operation_end(void) {
+  if (--operation.depth == 0 && operation.launches == 0) fault("%s launches no kernel", operation.name);
+}
+
 static void run_nothing(const void *arguments) {
   (void)arguments;
 }
@@ -95,6 +113,7 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
   while (compiled != NULL && compiled->function != function) compiled = compiled->next;
   if (compiled == NULL) fault("cudaLaunchKernel of what is no kernel");
   const char *name = compiled->name;
+  operation.launches++;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535)
     fault("%s: a grid of %u x %u x %u", name, grid.x, grid.y, grid.z);
   if (block.x * block.y * block.z == 0 || block.x * block.y * block.z > 1024 || block.z > 64)
@@ -108,6 +127,7 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
   size_t bytes;
   void *launch = ptx_launch_of(kernel, (uint32_t[]){grid.x, grid.y, grid.z}, (uint32_t[]){block.x, block.y, block.z},
                                (uint32_t)shared, arguments, &bytes);
+  ((struct ptx_launch *)launch)->operation = operation.depth > 0 ? operation.number : 0;
   standin_launch(stream, name, ptx_launch_run, launch, bytes);
   free(launch);
   return cudaSuccess;

@@ -6,6 +6,7 @@
 
 #include "tests/cuda/standin/core.h"
 #include "tests/cuda/standin/ptx/lanes.h"
+#include "tests/cuda/standin/ptx/operations.h"
 
 /* ---- Words ---- */
 
@@ -176,6 +177,7 @@ static void first_access(struct warp *warp, const struct instruction *of, int la
   if (bytes > memory_left(at)) wrong(warp, of, lane, "%u bytes at %p, beyond the end of an allocation", bytes, at);
   if (access != WRITES && kind == DEVICE && !order_has_written(at, bytes))
     wrong(warp, of, lane, "memory at %p, which was never written", at);
+  check_kept(warp, of, lane, address, bytes, access);
   if (access != WRITES) touch(at, bytes, false);
   if (access != READS) touch(at, bytes, true);
 }

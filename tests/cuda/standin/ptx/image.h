@@ -15,7 +15,8 @@ struct kernel;
 struct ptx_launch {
   struct kernel *kernel;
   uint32_t grid[3], block[3];
-  uint32_t shared; /* bytes, in addition to those of the program */
+  uint32_t shared;    /* bytes, in addition to those of the program */
+  uint32_t operation; /* operations.h */
 };
 
 /* The bytes of a launch of the kernel, with what is copied of its arguments: the addresses of its parameters. A fault
