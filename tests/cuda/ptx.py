@@ -3,14 +3,16 @@
 import functools
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
-import time
+import tempfile
 
 from host import TREE, HostTrainer, compile_all
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))  # tests/parallel has files of the same names
+INCLUDE = f"-I{TREE / 'include'}"
 PARTS = [TREE / "build" / "libaccel-nccl.a", TREE / "build" / "libaccel-tcp.a", TREE / "build" / "libaccel-cuda.a",
          TREE / "build" / "libaccel-standin.a", TREE / "build" / "libaccel-ptx.a", TREE / "build" / "lib" / "ptx.a",
          TREE / "build" / "libaccel-gen.a", TREE / "build" / "libaccel-runtime.a", TREE / "build" / "libaccel-runtime" / "base.a"]
@@ -86,38 +88,57 @@ class PtxTrainer(HostTrainer):
         """`edits`: (the name of a header of accel/gpu or trainer.cu, a text in it, the text in its place) each, before
         the kernels are compiled. host: a trainer of the same job that is built, whose half for the host this one has, too."""
         self.generate("--program", self.kind)
-        program, include, architecture = self.folder / "trainer", f"-I{TREE / 'include'}", self.architecture
-        kernels = program.with_suffix(".cu")
-        headers = []
-        for name, old, new in edits:
-            path = kernels if name == kernels.name else self.edited(name)
-            headers = headers or [f"-I{self.folder}"] * (path != kernels)
-            assert old in path.read_text(), f"{name} has no {old!r}"
-            path.write_text(path.read_text().replace(old, new))
+        program = self.folder / "trainer"
+        kernels, headers = program.with_suffix(".cu"), self.edit(self.folder, edits)
         kernels.write_text(with_operations(kernels.read_text()))
         if host is not None:
             shutil.copy(host.folder / "trainer.o", f"{program}.o")
-        compile_all(*[["gcc", "-std=c17", "-O1", include, "-c", f"{program}.c", "-o", f"{program}.o"]] * (host is None),
-                    [nvcc(), "-std=c++17", "-O3", "-lineinfo", "--compress-mode", "none", f"-gencode=arch=compute_{architecture},code=compute_{architecture}",
-                     "-include", TREE / "tests" / "cuda" / "standin" / "operation.h", *headers, include, "-c", kernels, "-o", f"{program}.kernels.o"])
+        compile_all(*[["gcc", "-std=c17", "-O1", INCLUDE, "-c", f"{program}.c", "-o", f"{program}.o"]] * (host is None),
+                    [*self.compiler(headers), "--compress-mode", "none", f"-gencode=arch=compute_{self.architecture},code=compute_{self.architecture}",
+                     "-c", kernels, "-o", f"{program}.kernels.o"])
         self.link()
         self.arrays = write_arrays(program) if host is None else host.arrays
         return program
 
-    def edited(self, name):
-        """A header of a copy of all of them, which comes before the tree's."""
-        if not (self.folder / "accel").exists():
-            shutil.copytree(TREE / "include" / "accel", self.folder / "accel")
-        return self.folder / "accel" / "gpu" / name
+    def compiler(self, headers):
+        return [nvcc(), "-std=c++17", "-O3", "-lineinfo", "-include", TREE / "tests" / "cuda" / "standin" / "operation.h", *headers, INCLUDE]
+
+    def edit(self, folder, edits):
+        """Edits of the kernels' text there, and of headers in a copy of all of them, which comes before the tree's: its flag."""
+        headers = []
+        for name, old, new in edits:
+            path = folder / name
+            if path.suffix == ".h":
+                if not headers:
+                    shutil.copytree(TREE / "include" / "accel", folder / "accel")
+                headers, path = [f"-I{folder}"], folder / "accel" / "gpu" / name
+            text = path.read_text()
+            assert old in text, f"{name} has no {old!r}"
+            path.write_text(text.replace(old, new))
+        return headers
+
+    def kernels_with(self, edit):
+        """The PTX of this program, which is built, with an edit of what runs on the device, for STANDIN_PTX; None: the edit is
+        of how kernels are launched."""
+        name, old, _ = edit
+        before = (self.folder / "trainer.cu").read_text().partition(old)[0]
+        if name == "trainer.cu" and before.rfind("namespace device {") <= before.rfind("} // namespace device"):
+            return None
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        shutil.copy(self.folder / "trainer.cu", folder)
+        headers = self.edit(folder, [edit])
+        compile_all([*self.compiler(headers), f"-arch=compute_{self.architecture}", "-ptx", folder / "trainer.cu", "-o", folder / "trainer.ptx"])
+        return folder / "trainer.ptx"
 
     def settings(self):
         """What the stand-ins are told of the program."""
         return {"STANDIN_ARCH": self.architecture.rstrip("a"), "STANDIN_ARRAYS": str(self.arrays)}
 
     def run(self, *flags, **environment):
-        began = time.monotonic()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         rows = super().run(*flags, **self.settings(), **environment)
-        print(f"# {len(rows)} steps, {(time.monotonic() - began) / max(len(rows), 1):.2f} s a step", file=sys.stderr)
+        took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        print(f"# {len(rows)} steps, {took / max(len(rows), 1):.2f} s of a processor a step", file=sys.stderr)
         return rows
 
     def start(self, ranks, *flags, **environment):

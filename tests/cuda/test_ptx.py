@@ -1,18 +1,19 @@
 """Kernels that nvcc has compiled, run instruction by instruction (tests/cuda/standin/ptx): whole programs beside those for the
 processor, from the same weights and batches, and faults that are planted, each found by the check that names it.
 
-Programs are skipped where there is no nvcc. The suite runs two of them, for few steps.
+Programs are skipped where there is no nvcc. The suite runs two of them, for few steps, and plants one fault.
 
-usage: test_ptx.py [NAME...] [--sm=90a] [--orders=20] [--planted=WORD] [--all]
+usage: test_ptx.py [NAME...] [--sm=90a] [--orders=20] [--planted=PATTERN] [--all]
   NAME       of a case of runs(), as gpt, evaluate_gpt, generate_llama, sharded_states, topology_table, tp, torch_llama; or a class
   --sm       the architecture that is compiled for: 80, 90a or 100
   --orders   in how many drawn orders of blocks and warps a program that trains must give the same bits
-  --planted  of the planted faults only those with this word in their names
+  --planted  of the planted faults only those whose names match
   --all      every case, and all planted faults (ninja soak)"""
 
 import itertools
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,16 @@ DATA = {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 2, "se
 TINY = {"tiny": case("nanogpt", EXAMPLE, DATA, training={"steps": 3, "seed": 3}),
         "tiny_bf16": case("nanogpt", EXAMPLE, DATA, training={"steps": 3, "seed": 3}, precision={"mixed_precision": "bf16"}, devices={"attention": "own"},
                           optimizer={"name": "adamw", "eps": 1e-4})}  # the gradient of the bias of keys is rounding alone
+# Of each kind of program one that is small enough for many orders.
+SHORT = {"training": {"steps": 2, "seed": 3}, "optimizer": {"name": "sgd", "lr": 0.05}}
+BF16 = {"precision": {"mixed_precision": "bf16"}, "devices": {"attention": "own"}}
+LLAMA = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "hidden_size": 16, "intermediate_size": 24, "vocab_size": 256}
+EXPERTS = {**LLAMA, "num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 16, "router_aux_loss_coef": 0.01}
+SMALL_RESNET = {"layer_type": "BASIC", "image_size": 8, "num_channels": 1, "num_labels": 10, "embedding_size": 4, "stages": 1, "hidden_sizes.0": 4, "depths.0": 1}
+TINY |= {"tiny_llama": case("llama", LLAMA, DATA, **SHORT, **BF16),
+         "tiny_resnet": case("resnet", SMALL_RESNET, {**test_training.ROWS, "batch_size": 3}, **SHORT),
+         "tiny_experts_bf16": case("qwen_moe", EXPERTS, DATA, **SHORT, **BF16),
+         "tiny_lstm": case("lstm", {"num_layers": 1, "n_embd": 8, "hidden_size": 12, "vocab_size": 256}, DATA, **SHORT)}
 SMALL = ("tiny", "evaluate_tiny", "generate_tiny", "sharded_averages_of_weights", "tp")  # the suite runs one of these
 ORDERS = 2
 
@@ -368,8 +379,11 @@ class Torch(unittest.TestCase):
 
 
 SUMS = "    __syncthreads();\n    x = 0;"
-# Faults in the program of tiny_bf16: an edit, and what is said of the kernel.
 OUTSIDE = "outside of the array that the address was derived from"
+# One more program to plant faults in: with two tiles of keys.
+TILES = case("nanogpt", {**EXAMPLE, "block_size": 40}, {**DATA, "batch_size": 1, "sequence_length": 40}, training={"steps": 3, "seed": 3})
+PROGRAMS = {"tiny_bf16": TINY["tiny_bf16"], "tiles": TILES}
+# Faults: an edit, what is said of the kernel, and the program, without a word tiny_bf16.
 PLANTED = {
     "no barrier before the parts of a sum": (("group.h", SUMS, "    x = 0;"), r"shared memory at .*(no barrier|never written).*trainer.cu:\d+ by group.h:\d+"),
     "half of each warp at the barrier of a sum": (("group.h", SUMS, f"    if (threadIdx.x % 32 < 16)\n{SUMS}"), "bar.sync: divergence|a race: shared memory"),
@@ -400,12 +414,16 @@ PLANTED = {
     "half of a block's threads": (("trainer.cu", "dim3(1, 2, 2), 64, y, lse", "dim3(1, 2, 2), 32, y, lse"), "attention.*shared memory at .*never written"),
     "a head too many": (("trainer.cu", "dim3(1, 2, 2), 64, y, lse", "dim3(1, 3, 2), 64, y, lse"), f"attention.*({OUTSIDE}|a race|never written)"),
     "a sample too many": (("trainer.cu", "dim3(1, 2, 2), 64, y, lse", "dim3(1, 2, 3), 64, y, lse"), f"attention.*{OUTSIDE}"),
-    "one element too many in shared memory": (("attend_by_rows.h", "n < part::tile * part::width; n += 64", "n <= part::tile * part::width; n += 64"), "attention.*(a race|byte .* of the block's shared memory)"),
-    "a count too many": (("embedding.h", "for (unsigned w = 0; w < 8; w++)", "for (unsigned w = 0; w < 9; w++)"), "embedding.*(never written|byte .* of the block's shared memory|a race)"),
+    "one element too many in shared memory": (("attend_by_rows.h", "n < part::tile * part::width; n += 64", "n <= part::tile * part::width; n += 64"), "attention.*(a race|byte .* of the block's (array|shared memory))"),
+    "a key too many": (("attend_by_rows.h", "&sum, query, keys.items[n_key],", "&sum, query, keys.items[n_key + 1],"), "attention.*byte .* of the block's (array|shared memory)", "tiles"),
+    "a count too many": (("embedding.h", "for (unsigned w = 0; w < 8; w++)", "for (unsigned w = 0; w < 9; w++)"), "embedding.*(never written|byte .* of the block's (array|shared memory)|a race)"),
     "a token too many": (("embedding.h", "at < end ? (uint32_t)tokens[at]", "at <= end ? (uint32_t)tokens[at]"), f"embedding.*{OUTSIDE}"),
     "a ballot without a lane": (("embedding.h", "__ballot_sync(0xffffffffu, which", "__ballot_sync(0x7fffffffu, which"), "the mask 7fffffff, which has not the lane itself"),
     "threads beyond the end": (("trainer.cu", "if (first >= 256) return;", "if (first >= 260) return;"), OUTSIDE),
     "rows that overlap": (("trainer.cu", "accel_store(y, r * 16 + c, result[n]);", "accel_store(y, r * 8 + c, result[n]);"), "layer_norm.*a race: .*"),
+    "a kernel in place that is left out": (("trainer.cu", "accel_launch(device::gelu_backward_bf16_2x8x64<8>, 1, 256, y, x0, x1);", "return;"), "gelu_backward_bf16_2x8x64 launches no kernel"),
+    "a column too many": (("group.h", "c < columns && r < last; r += 32", "c <= columns && r < last; r += 32"),
+                          "two_columns.*(the partial sums, which no kernel of this operation wrote|never written)"),
 }
 
 
@@ -413,18 +431,28 @@ PLANTED = {
 class Planted(unittest.TestCase):
     """Faults in the text of an emitted program's kernels: found by the check that names them. Without them nothing is."""
 
+    def built(self, job, *edits, **how):
+        trainer = PtxTrainer(json.loads(json.dumps(job)))
+        write_data(trainer.folder, 1)
+        trainer.build(*edits, **how)
+        return trainer
+
     def test_planted(self):
-        host, wanted = None, option("planted", "")
-        for name, (edit, said) in PLANTED.items():
-            if wanted not in name:
-                continue
+        hosts, wanted = {}, option("planted", "")
+        for name in [name for name in PLANTED if re.search(wanted, name)] if wanted or "Planted" in sys.argv else in_turn(PLANTED, len(PLANTED)):
+            edit, said, *named = PLANTED[name]
             with self.subTest(name):
-                trainer = PtxTrainer(json.loads(json.dumps(TINY["tiny_bf16"])))
-                write_data(trainer.folder, 1)
-                trainer.build(edit, host=host)
-                host = host or trainer
+                program = named[0] if named else "tiny_bf16"
+                if program not in hosts:
+                    hosts[program] = self.built(PROGRAMS[program])
+                    hosts[program].run("--steps", "2")
+                    shutil.rmtree(hosts[program].folder / "run")
+                trainer, kernels = hosts[program], hosts[program].kernels_with(edit)
+                if kernels is None:
+                    trainer = self.built(PROGRAMS[program], edit, host=trainer)
                 with self.assertRaisesRegex(AssertionError, rf"failed with 70:[\s\S]*stand-in: rank 0: .*({said})"):
-                    trainer.run("--steps", "2")
+                    trainer.run("--steps", "2", **({"STANDIN_PTX": str(kernels)} if kernels else {}))
+                shutil.rmtree(trainer.folder / "run", ignore_errors=True)
                 print(f"# found: {name}", file=sys.stderr, flush=True)
 
 
@@ -457,5 +485,5 @@ if __name__ == "__main__":
     known, named = runs(), [word for word in sys.argv[1:] if not word.startswith("-")]
     PtxTrainer.architecture = option("sm", in_turn(("80", "90a", "100"), 3)[0])
     ORDERS = int(option("orders", ORDERS))
-    chosen = named or ["Rules", "Matrices", *(known if "--all" in sys.argv else ("tiny_bf16", *in_turn(SMALL, len(SMALL))))] + ["Planted"] * ("--all" in sys.argv)
+    chosen = named or ["Rules", "Matrices", *(known if "--all" in sys.argv else ("tiny_bf16", *in_turn(SMALL, len(SMALL)))), "Planted"]
     unittest.main(argv=sys.argv[:1], defaultTest=[add(name, *known[name]) if name in known else name for name in chosen])

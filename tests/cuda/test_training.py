@@ -119,6 +119,10 @@ MORE = {
     "inputs": case("mlp_table", {"n_layer": 2, "width": 7, "n_classes": 10}, {
         "train": {"path": "rows.npy", "format": "npy"}, "batch_size": 5, "eval_fraction": 0.2,
         "inputs": {"features": {"shape": [64]}, "labels": {"path": "labels.npy", "dtype": "int32"}}}, training=EVALUATED),
+    "deepseek": case("deepseek_v3", {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 24, "vocab_size": 256, "q_lora_rank": 9, "kv_lora_rank": 8,
+                                     "qk_nope_head_dim": 4, "qk_rope_head_dim": 4, "v_head_dim": 8, "first_k_dense_replace": 1, "intermediate_size": 40,
+                                     "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "n_group": 2, "topk_group": 1,
+                                     "moe_intermediate_size": 20}, TEXT),
     "vit": case("vit", {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 20,
                         "image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}, ROWS, training=EVALUATED),
 }

@@ -32,7 +32,8 @@ void **__cudaRegisterFatBinary(void *binary) {
   struct image *image = calloc(1, sizeof *image);
   if (image == NULL) fault("no memory");
   size_t length;
-  const char *text = image_text(binary, &length);
+  const char *text =
+      getenv("STANDIN_PTX") != NULL ? image_file(getenv("STANDIN_PTX"), &length) : image_text(binary, &length);
   if (text != NULL) image->module = module_read("trainer.ptx", text, length);
   return (void **)(void *)image;
 }

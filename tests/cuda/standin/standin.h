@@ -18,7 +18,8 @@
  * STANDIN_GRANULARITY (2 MiB) of memory of the driver's interface, where addresses without memory are not touched;
  * STANDIN_TRACE=FILE gets a line for each call. Of kernels that run by their PTX: STANDIN_ORDER (0: as they are
  * numbered) draws in which order blocks and warps take turns, STANDIN_ARRAYS=FILE has a line with the offset and the
- * bytes of each array of the program's arena, STANDIN_COUNTS=FILE gets what their instructions cost (ptx/counts.h). */
+ * bytes of each array of the program's arena, STANDIN_PTX=FILE has the PTX of the kernels, in place of the program's
+ * own, STANDIN_COUNTS=FILE gets what their instructions cost (ptx/counts.h). */
 #ifndef TESTS_CUDA_STANDIN_H
 #define TESTS_CUDA_STANDIN_H
 

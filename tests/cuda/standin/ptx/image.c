@@ -49,6 +49,18 @@ const char *image_text(const void *fat_binary, size_t *length) {
   return NULL;
 }
 
+const char *image_file(const char *path, size_t *length) {
+  FILE *file = fopen(path, "r");
+  char *text = NULL;
+  size_t capacity = 0;
+  if (file == NULL) fault("STANDIN_PTX: %s cannot be read", path);
+  const ssize_t read = getdelim(&text, &capacity, '\0', file);
+  fclose(file);
+  if (read <= 0) fault("STANDIN_PTX: %s is empty", path);
+  *length = (size_t)read;
+  return text;
+}
+
 /* ---- Launches ---- */
 
 static size_t parameters_at(void) {

@@ -9,6 +9,9 @@
 /* The PTX in a fat binary that an object registers, as `nvcc --compress-mode none` puts it there; NULL: it has none. */
 const char *image_text(const void *fat_binary, size_t *length);
 
+/* PTX that stands in a file, in place of that: of the same kernels. */
+const char *image_file(const char *path, size_t *length);
+
 struct kernel;
 
 /* A launch as it is put into a stream: struct ptx_launch, then the bytes of the kernel's parameters. */
