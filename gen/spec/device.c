@@ -76,8 +76,6 @@ static const struct limit xla[] = {
      {"off"},
      "XLA chooses in which order numbers are added",
      "no parallelism.reproducible"},
-    {"model.freeze", {NULL}, NULL, "a job that trains all parameters, or devices.kind: cpu"},
-    {"model.lora.rank", {NULL}, NULL, "a job without model.lora, or devices.kind: cpu"},
     {"model.quantize.load_in_4bit", {"false"}, NULL, "a job without model.quantize, or devices.kind: cpu"},
     {"model.quantize.load_in_8bit", {"false"}, NULL, "a job without model.quantize, or devices.kind: cpu"},
     {"data.packing", {"none"}, NULL, "data.packing: none, or devices.kind: cpu"},

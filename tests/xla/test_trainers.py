@@ -89,6 +89,11 @@ MODELS_OF = {
     "mixtral": case("mixtral", {**HEADS, "num_local_experts": 4, "router_aux_loss_coef": 0.01}, TEXT),
     "qwen_moe": case("qwen_moe", {**EXPERTS}, TEXT),
     "capacity": case("qwen_moe", {**EXPERTS, "capacity_factor": 0.75}, TEXT),
+    "preferences": case("llama_dpo", {**HEADS, "beta": 0.1}, {
+        "train": {"path": "pairs.npz", "format": "npz"}, "batch_size": 5,
+        "inputs": {"input_ids": {"shape": [2, 9], "dtype": "int32"}, "completion_mask": {"shape": [2, 9]},
+                   "labels": {"dtype": "int32", "below": 2}}}, training={**EVALUATED, "ema": {"decay": 0.9, "evaluate": True}}),
+    "adapters": case("llama", HEADS, TEXT, training=EVALUATED, accumulation={"num_steps": 2}, checkpoint={"every": 10}),
     "t5": case("t5", {"num_layers": 2, "num_decoder_layers": 1, "num_heads": 2, "d_model": 16, "d_kv": 8, "d_ff": 24, "vocab_size": 256}, TEXT),
     "classifier": case("bert_classifier", {**ENCODER, "num_labels": 3, "hidden_dropout_prob": 0.1}, {
         "train": {"path": "encoded.npz", "format": "npz"}, "batch_size": 5,
@@ -99,6 +104,8 @@ PRECISIONS = {"float32": {}, "autocast": {"mixed_precision": "bf16", "keep_in_fp
 # By how much devices may differ, relative to the numbers: losses and metrics; the gradient's norm and the weights at the end. bfloat16 is
 # rounded to within 2^-9; which sums are rounded is a matter of how kernels are merged.
 FLOAT32, BFLOAT16 = (1e-5, 1e-3), (2 * 2**-9, 2 * 2**-7)
+MODELS_OF["preferences"]["model"]["freeze"] = ["reference.*"]
+MODELS_OF["adapters"]["model"]["lora"] = {"targets": ["q_proj", "v_proj"], "rank": 2, "alpha": 4, "dropout": 0.1, "modules_to_save": ["lm_head"]}
 RULES = {
     "sgd": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "dampening": 0, "clip_grad_value": 0.01}, "adam": {"lr": 1e-3}, "adamax": {"lr": 1e-3},
     "nadam": {"lr": 1e-3}, "radam": {"lr": 1e-3}, "adagrad": {"lr": 1e-2}, "adadelta": {"lr": 1.0}, "lion": {"lr": 1e-4},
@@ -112,6 +119,9 @@ def write_data(folder):
     rows = [[*rng.normal(size=64), rng.integers(10)] for _ in range(60)]
     np.save(folder / "rows.npy", [row[:-1] for row in rows])
     (folder / "club.csv").write_text("".join(",".join(["1" if i == k else "0" for k in range(34)] + [str(i % 2)]) + "\n" for i in range(34)))
+    np.savez(folder / "pairs.npz", input_ids=rng.integers(0, 256, (60, 2, 9)).astype(np.int32),
+             completion_mask=(np.arange(9) > 3)[None, None].repeat(60, 0).repeat(2, 1).astype(np.float32),
+             labels=rng.integers(0, 2, 60).astype(np.int32))
     lengths = rng.integers(3, 10, 60)
     np.savez(folder / "encoded.npz", input_ids=rng.integers(0, 30, (60, 9)).astype(np.int32),
              attention_mask=(np.arange(9) < lengths[:, None]).astype(np.float32), token_type_ids=rng.integers(0, 2, (60, 9)).astype(np.int32),
@@ -125,6 +135,11 @@ def on(device, job):
     trainer = Trainer(job)
     write_data(trainer.folder)
     return trainer
+
+
+def saved(trainer):
+    """What the run has left of weights, under whatever name the model's library has for the file."""
+    return load_file(next((trainer.folder / "run").glob("*.safetensors")))
 
 
 class Trainers(unittest.TestCase):
@@ -142,7 +157,7 @@ class Trainers(unittest.TestCase):
             for key in one.keys() & {*KEYS}:
                 self.assertLess(abs(other[key] - one[key]), near * abs(one[key]) + 1e-12, f"{name}: {key} of step {one['step']}")
             self.assertLess(abs(other["grad_norm"] / one["grad_norm"] - 1), far, f"{name}: the norm of step {one['step']}")
-        left, right = (load_file(next((trainer.folder / "run").glob("*.safetensors"))) for trainer in trainers)
+        left, right = map(saved, trainers)
         self.assertEqual(left.keys(), right.keys())
         for key in left:
             # Softmax does not see a key's bias: its gradient is rounding alone, which Adam makes a step of. In bfloat16 others have some
@@ -175,17 +190,35 @@ class Trainers(unittest.TestCase):
         self.assertIn("1 of 1 modules have one", said)
 
     def check_model(self, name):
-        _, xla = self.compare(name, MODELS_OF[name])
+        trainers = self.compare(name, MODELS_OF[name])
         if "eval_interval" in MODELS_OF[name]["training"]:
-            self.compare_evaluators(xla)
+            self.compare_evaluators(trainers[1])
+        if "checkpoint" in MODELS_OF[name]:
+            self.check_resumed(*trainers)
 
     def check_rule(self, name):
         small = case("mlp_table", {"n_layer": 1, "width": 7, "n_classes": 10}, ROWS)
         self.compare(name, {**small, "optimizer": {"name": name, **RULES[name]}}, steps=6)
 
+    def check_resumed(self, cpu, xla):
+        """A run that is resumed from the other device's checkpoint, or from its own."""
+        straight = saved(xla)
+        for trainer in (cpu, xla):
+            shutil.copytree(trainer.folder / "run" / "checkpoints" / "checkpoint_0", trainer.folder / "middle")
+        for first, then in ((xla, xla), (cpu, xla), (xla, cpu)):
+            shutil.rmtree(then.folder / "run")
+            then.run("--resume", str(first.folder / "middle"))
+            self.assertEqual(then.output.count("resumes from"), 1)
+            for key, value in saved(then).items():
+                if first is then:
+                    np.testing.assert_array_equal(value, straight[key], f"{key}, resumed")
+                else:
+                    far = BFLOAT16[1] if xla.job.get("precision") else FLOAT32[1]
+                    if far == FLOAT32[1] or value.ndim > 1:
+                        self.assertLess(relative(value, straight[key]), far, f"{key}, from the other device")
+
     def test_most(self):
-        """Most keys, in one of the precisions; then a run that is resumed from the other device's checkpoint, or from its own, and
-        the audit."""
+        """Most keys, in one of the precisions; then a run that is resumed, and the audit."""
         for name in in_turn(PRECISIONS, len(PRECISIONS)):
             with self.subTest(name):
                 self.check_most(MOST if not PRECISIONS[name] else {**MOST, "precision": PRECISIONS[name]})
@@ -193,20 +226,7 @@ class Trainers(unittest.TestCase):
     def check_most(self, job):
         cpu, xla = self.compare("most", job)
         self.compare_evaluators(xla)
-        straight = xla.weights()
-        for trainer in (cpu, xla):
-            shutil.copytree(trainer.folder / "run" / "checkpoints" / "checkpoint_0", trainer.folder / "middle")
-        for first, then in ((xla, xla), (cpu, xla), (xla, cpu)):
-            shutil.rmtree(then.folder / "run")
-            then.run("--resume", str(first.folder / "middle"))
-            self.assertEqual(then.output.count("resumes from"), 1)
-            for key, value in then.weights().items():
-                if first is then:
-                    np.testing.assert_array_equal(value, straight[key], f"{key}, resumed")
-                else:
-                    far = BFLOAT16[1] if job.get("precision") else FLOAT32[1]
-                    if far == FLOAT32[1] or value.ndim > 1:
-                        self.assertLess(relative(value, straight[key]), far, f"{key}, from the other device")
+        self.check_resumed(cpu, xla)
         xla.generate()
         said = xla.command("audit", "trainer.c")
         self.assertIn("0 broken", said)
