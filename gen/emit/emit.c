@@ -328,13 +328,16 @@ static struct jinja_value pieces_value(struct arena *arena, const char *text) {
   return list;
 }
 
-/* Of a program that has one: {pieces, evaluation: pieces, numbers: names, rows, random, evaluation_random}. */
-static void set_module(struct arena *arena, struct jinja_value context, const struct step_modules *modules) {
+/* Of a program that has one: {pieces, evaluation: pieces, numbers: names, rows, random, evaluation_random,
+ * plugin: the devices.kind}. */
+static void set_module(const struct program *program, struct jinja_value context, const struct step_modules *modules) {
+  struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), numbers = jinja_list(arena);
   for (int i = 0; i < modules->n_numbers; i++) jinja_push(arena, numbers, jinja_string(arena, modules->numbers[i]));
   jinja_set(arena, value, "numbers", numbers);
   set_int(arena, value, "rows", modules->rows);
   set_bool(arena, value, "random", modules->random);
+  set_text(arena, value, "plugin", job_word(program->job, "devices.kind"));
   set_bool(arena, value, "evaluation_random", modules->evaluation_random);
   jinja_set(arena, value, "pieces", pieces_value(arena, modules->main));
   if (modules->evaluation != NULL) jinja_set(arena, value, "evaluation", pieces_value(arena, modules->evaluation));
@@ -377,7 +380,7 @@ const char *emit_program(struct program *program, int index, const struct emit_o
   if (target->module != NULL) {
     struct step_modules modules;
     if (!make_modules(program, options->templates, context, &modules, diags)) return NULL;
-    set_module(program->arena, context, &modules);
+    set_module(program, context, &modules);
   }
   if (!jinja_render(options->templates->env, name, context, origins != NULL, &output, &error)) {
     report(&error, diags);

@@ -3,7 +3,8 @@
 #include <string.h>
 
 static const struct target *const targets[] = {
-    [DEVICE_CPU] = &target_cpu, [DEVICE_CUDA] = &target_cuda, [DEVICE_HIP] = &target_hip, [DEVICE_XLA] = &target_xla};
+    [DEVICE_CPU] = &target_cpu, [DEVICE_CUDA] = &target_cuda,  [DEVICE_HIP] = &target_hip,  [DEVICE_XLA] = &target_xla,
+    [DEVICE_TPU] = &target_xla, [DEVICE_NEURON] = &target_xla, [DEVICE_ROCM] = &target_xla, [DEVICE_XPU] = &target_xla};
 
 enum { TARGETS = sizeof targets / sizeof *targets };
 

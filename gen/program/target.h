@@ -87,7 +87,7 @@ struct target {
   struct target_ranks ranks;
 };
 
-/* One for each device; only the table in target.c names them. */
+/* One for each device, or for several that one compiler serves; only the table in target.c names them. */
 extern const struct target target_cpu, target_cuda, target_hip, target_xla;
 
 /* The device of a job's programs; the one that is the host. */

@@ -96,7 +96,17 @@ enum hook {
 };
 enum offload { OFFLOAD_NONE, OFFLOAD_CPU, OFFLOAD_NVME };
 enum device_map_way { DEVICE_MAP_AUTO, DEVICE_MAP_BALANCED, DEVICE_MAP_BALANCED_LOW_0, DEVICE_MAP_SEQUENTIAL };
-enum device_kind { DEVICE_CPU, DEVICE_CUDA, DEVICE_HIP, DEVICE_XLA };
+/* Those from XLA on are driven by plugins of PJRT. */
+enum device_kind {
+  DEVICE_CPU,
+  DEVICE_CUDA,
+  DEVICE_HIP,
+  DEVICE_XLA,
+  DEVICE_TPU,
+  DEVICE_NEURON,
+  DEVICE_ROCM,
+  DEVICE_XPU
+};
 enum device_kernels { KERNELS_LIBRARY, KERNELS_OWN };
 /* Those of gen/program/processor.h. */
 enum processor_arch { ARCH_NATIVE, ARCH_AVX2, ARCH_AVX512, ARCH_AVX512_BF16, ARCH_AMX, ARCH_NEON, ARCH_SVE };

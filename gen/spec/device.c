@@ -190,7 +190,7 @@ void device_check(const struct spec_node *job, struct diagnostics *diags) {
     return;
   }
   bool is_cuda = spec_is(kind, "cuda");
-  for (const struct limit *limit = is_cuda ? cuda : spec_is(kind, "xla") ? xla : hip; limit->key != NULL; limit++)
+  for (const struct limit *limit = is_cuda ? cuda : spec_is(kind, "hip") ? hip : xla; limit->key != NULL; limit++)
     check_limit(job, limit, kind, diags);
   if (!is_cuda) return;
   check_offload(job, diags);

@@ -183,7 +183,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(checkpoint.dtype), {"fp32", "bf16", "fp16"}},
     {CHOICE(accumulation.normalize), {"batches", "tokens"}},
     {CHOICE(memory.activation_checkpointing), {"none", "all", "every", "layers", "functions", "auto"}},
-    {CHOICE(devices.kind), {"cpu", "cuda", "hip", "xla"}},
+    {CHOICE(devices.kind), {"cpu", "cuda", "hip", "xla", "tpu", "neuron", "rocm", "xpu"}},
     {CHOICE(devices.attention), {"library", "own"}},
     {CHOICE(devices.convolution), {"library", "own"}},
     {CHOICE(devices.arch), {"native", "x86-64-v3", "avx512", "avx512-bf16", "amx", "neon", "sve"}},

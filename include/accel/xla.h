@@ -28,6 +28,7 @@ struct accel_xla_module {
   int n_inputs;
   const struct accel_xla_output *outputs;
   int n_outputs;
+  const char *plugin; /* the devices.kind whose plugin runs it */
 };
 
 /* Loads the plugin, and compiles the module of a step or reads it as it was compiled before. The module takes the

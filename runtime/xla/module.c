@@ -12,11 +12,11 @@ void rt_xla_require(bool good, const struct problem *problem) {
   if (!good) rt_fail(problem, 1);
 }
 
-struct xla *rt_xla_start(void) {
+struct xla *rt_xla_start(const char *kind) {
   char path[4096];
   struct xla *xla;
   struct problem problem;
-  rt_xla_require(rt_xla_find(NULL, path, sizeof path, &problem) && rt_xla_open(path, &xla, &problem), &problem);
+  rt_xla_require(rt_xla_find(kind, path, sizeof path, &problem) && rt_xla_open(path, &xla, &problem), &problem);
   return xla;
 }
 

@@ -18,8 +18,8 @@ struct xla_module {
 /* Ends the process with the problem unless all is good. */
 void rt_xla_require(bool good, const struct problem *problem);
 
-/* Loads the plugin that rt_xla_find finds. */
-struct xla *rt_xla_start(void);
+/* Loads the plugin that rt_xla_find finds for the kind of device. */
+struct xla *rt_xla_start(const char *kind);
 
 /* Compiles it, or reads it as it was compiled before; it must give `n_results` arrays. */
 struct xla_module rt_xla_module(struct xla *xla, const struct accel_xla_module *of, int n_kept, int n_results);

@@ -81,7 +81,7 @@ static void list_all_arrays(void) {
 
 void accel_xla_open(struct accel_run *run, const struct accel_xla_module *module) {
   trainer.program = run->program;
-  trainer.xla = rt_xla_start();
+  trainer.xla = rt_xla_start(module->plugin);
   list_all_arrays();
   trainer.step = rt_xla_module(trainer.xla, module, trainer.n_arrays, MEASURES + trainer.n_arrays);
   rt_xla_say_memory(&trainer.step);

@@ -16,9 +16,10 @@ struct xla_buffer;
 
 /* ---- The plugin ---- */
 
-/* Where a plugin is: `wanted`, or where that is NULL $PJRT_PLUGIN_LIBRARY_PATH, or that of the package xla-cpu-pjrt in
- * the site-packages of $VIRTUAL_ENV, of $PYTHON, of the user and of the system. The path is put into path[size]. */
-bool rt_xla_find(const char *wanted, char *path, size_t size, struct problem *problem);
+/* Where the plugin for a kind of device is ("tpu"; NULL or "xla": any, or that for processors):
+ * $PJRT_PLUGIN_LIBRARY_PATH, or that of the kind's package in the site-packages of $VIRTUAL_ENV, of $PYTHON, of the
+ * user and of the system. The path is put into path[size]. */
+bool rt_xla_find(const char *kind, char *path, size_t size, struct problem *problem);
 
 /* Loads the plugin at `path` and opens its devices. What it logs meanwhile is dropped: what goes wrong is the problem.
  * A plugin stays loaded until the process ends; rt_xla_close closes its devices. */

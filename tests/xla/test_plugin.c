@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -39,6 +40,7 @@ static const float x[] = {1, 0, 2, 0, 1, 1, 1, 1, 0, 2, 0, 1}, y[] = {1, 2, 3, 4
 
 static struct xla *xla;
 static char plugin[4096];
+static const char *packages; /* $VIRTUAL_ENV */
 
 /* Whether `problem` is what a function has failed with. */
 static void check_problem(const struct problem *problem, const char *what) {
@@ -217,13 +219,11 @@ static void finds_plugins(void **state) {
   (void)state;
   char path[4096], small[4];
   struct problem problem;
-  assert_true(rt_xla_find("a.so", path, sizeof path, &problem));
-  assert_string_equal(path, "a.so");
-  assert_false(rt_xla_find("a.so", small, sizeof small, &problem));
-  check_problem(&problem, "the path is too long");
   setenv("PJRT_PLUGIN_LIBRARY_PATH", "b.so", 1);
   assert_true(rt_xla_find(NULL, path, sizeof path, &problem));
   assert_string_equal(path, "b.so");
+  assert_false(rt_xla_find(NULL, small, sizeof small, &problem));
+  check_problem(&problem, "the path is too long");
   unsetenv("PJRT_PLUGIN_LIBRARY_PATH");
   /* Below ROOT/lib/python3.12/site-packages/xla_plugins/xla_cpu_pjrt. */
   char *root = strdup(plugin), *lib = strstr(root, "/lib/python3");
@@ -236,6 +236,61 @@ static void finds_plugins(void **state) {
     unsetenv("VIRTUAL_ENV");
   }
   free(root);
+}
+
+/* The package of each kind: an environment with all of them, by the names that they have there. */
+static void finds_kinds(void **state) {
+  (void)state;
+  static const char *const kinds[][2] = {{"tpu", "libtpu/libtpu.so"},
+                                         {"neuron", "libneuronxla/libneuronpjrt.so"},
+                                         {"rocm", "jax_plugins/xla_rocm7/xla_rocm_plugin.so"},
+                                         {"xpu", "jax_plugins/intel_extension_for_openxla/pjrt_plugin_xpu.so"}};
+  char folder[] = "/tmp/accel-plugins-XXXXXX", command[1100], path[4096], expected[512];
+  struct problem problem;
+  assert_non_null(mkdtemp(folder));
+  unsetenv("PYTHON");
+  setenv("VIRTUAL_ENV", folder, 1);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    problem = (struct problem){0};
+    assert_false(rt_xla_find(kinds[i][0], path, sizeof path, &problem));
+    snprintf(expected, sizeof expected, "there is no plugin of XLA for devices.kind %s: ", kinds[i][0]);
+    check_problem(&problem, expected);
+    assert_non_null(strstr(problem.help, "install") != NULL ? problem.help : strstr(problem.help, "package"));
+    snprintf(expected, sizeof expected, "%s/lib/python3.11/site-packages/%s", folder, kinds[i][1]);
+    snprintf(command, sizeof command, "mkdir -p $(dirname %s) && touch %s", expected, expected);
+    assert_int_equal(system(command), 0);
+    assert_true(rt_xla_find(kinds[i][0], path, sizeof path, &problem));
+    assert_string_equal(path, expected);
+  }
+  unsetenv("VIRTUAL_ENV");
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
+/* Plugins of other devices whose packages are installed: without the device each ends with a message of one line, and
+ * soon. In a process of its own, as a plugin is loaded to the end of it. */
+static void opens_kinds(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"tpu", "neuron", "rocm", "xpu"};
+  char path[4096];
+  struct problem problem;
+  if (packages != NULL) setenv("VIRTUAL_ENV", packages, 1);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    if (!rt_xla_find(kinds[i], path, sizeof path, &problem)) continue;
+    const pid_t child = fork();
+    int status;
+    if (child == 0) {
+      struct xla *other;
+      alarm(60);
+      const bool good = rt_xla_open(path, &other, &problem);
+      if (!good) printf("# %s: %s\n", kinds[i], problem.what);
+      fflush(stdout);
+      _exit(good || (problem.what[0] != '\0' && strchr(problem.what, '\n') == NULL) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status != 0) fail_msg("%s: the plugin ends the process: %d", path, status);
+  }
+  unsetenv("VIRTUAL_ENV");
 }
 
 /* The plugin is loaded for the first time with a standard error that shows what it logs: nothing may come through. */
@@ -256,8 +311,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(says_what_it_is),   cmocka_unit_test(donates_and_runs),
                                      cmocka_unit_test(refuses_arguments), cmocka_unit_test(refuses_modules),
                                      cmocka_unit_test(keeps_programs),    cmocka_unit_test(refuses_files),
-                                     cmocka_unit_test(refuses_versions),  cmocka_unit_test(finds_plugins)};
+                                     cmocka_unit_test(refuses_versions),  cmocka_unit_test(finds_plugins),
+                                     cmocka_unit_test(finds_kinds),       cmocka_unit_test(opens_kinds)};
   struct problem problem;
+  packages = getenv("VIRTUAL_ENV");
   if (!rt_xla_find(NULL, plugin, sizeof plugin, &problem)) {
     printf("%s\n", problem.what);
     return 77;

@@ -33,12 +33,12 @@ static const char *module_name(struct arena *arena, const struct job *job) {
 /* ---- XLA ---- */
 
 /* Compiles the module with the plugin that is found; the command's status. */
-static int compile(const struct options *options, const char *text, struct diagnostics *diags) {
+static int compile(const struct options *options, const char *kind, const char *text, struct diagnostics *diags) {
   struct arena *arena = options->arena;
   struct xla_memory memory;
   struct problem problem = {0};
   const char *platform;
-  if (xla_memory_of(arena, text, &memory, &platform, &problem)) {
+  if (xla_memory_of(arena, kind, text, &memory, &platform, &problem)) {
     rt_print(stdout, "XLA compiles it for %s: arguments %s, results %s, temporary memory %s\n", platform,
              bytes_text(arena, memory.arguments), bytes_text(arena, memory.results),
              bytes_text(arena, memory.temporary));
@@ -61,7 +61,9 @@ static int write_module(struct compilation *compilation) {
                 &compilation->diags))
     return STATUS_BAD_JOB;
   if (!write_file(&inputs, options->output, module.text, strlen(module.text))) return STATUS_CANNOT;
-  return options->compile ? compile(options, module.text, &compilation->diags) : STATUS_OK;
+  return options->compile
+             ? compile(options, job_word(compilation->job, "devices.kind"), module.text, &compilation->diags)
+             : STATUS_OK;
 }
 
 int stablehlo_write(const struct options *options) {

@@ -8,11 +8,11 @@ static bool measure(struct xla *xla, const char *module, struct xla_memory *memo
   return good;
 }
 
-bool xla_memory_of(struct arena *arena, const char *module, struct xla_memory *memory, const char **platform,
-                   struct problem *problem) {
+bool xla_memory_of(struct arena *arena, const char *kind, const char *module, struct xla_memory *memory,
+                   const char **platform, struct problem *problem) {
   char path[4096];
   struct xla *xla;
-  if (!rt_xla_find(NULL, path, sizeof path, problem) || !rt_xla_open(path, &xla, problem)) return false;
+  if (!rt_xla_find(kind, path, sizeof path, problem) || !rt_xla_open(path, &xla, problem)) return false;
   *platform = arena_string(arena, rt_xla_facts(xla).platform);
   const bool good = measure(xla, module, memory, problem);
   rt_xla_close(xla);

@@ -7,7 +7,7 @@
 
 /* The memory that the compiled module takes, and the plugin's platform, in `arena`. False with a problem: there is no
  * plugin, or it refuses the module. */
-bool xla_memory_of(struct arena *arena, const char *module, struct xla_memory *memory, const char **platform,
-                   struct problem *problem);
+bool xla_memory_of(struct arena *arena, const char *kind, const char *module, struct xla_memory *memory,
+                   const char **platform, struct problem *problem);
 
 #endif

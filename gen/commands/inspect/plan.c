@@ -58,7 +58,8 @@ static const char *compiled_text(const struct compilation *compilation) {
   struct problem problem;
   const char *platform;
   if (compilation->modules.main == NULL) return "";
-  if (!xla_memory_of(arena, compilation->modules.main, &memory, &platform, &problem))
+  if (!xla_memory_of(arena, job_word(compilation->job, "devices.kind"), compilation->modules.main, &memory, &platform,
+                     &problem))
     return arena_printf(arena, "XLA       does not say what a step takes: %s\n", problem.what);
   return arena_printf(arena, "XLA       %s in a %s on %s: arguments %s, of which %s become results, temporary %s\n",
                       bytes_text(arena, memory.arguments + memory.results - memory.reused + memory.temporary),
