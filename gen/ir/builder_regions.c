@@ -98,17 +98,6 @@ static struct node *append_node(struct builder *builder, const struct op_kind *k
   return node;
 }
 
-static void number_calls(struct region *region) {
-  int number = 0;
-  for (int i = 0; i < region->nodes.count; i++) {
-    struct call *call = region->nodes.items[i]->call;
-    if (call == NULL) continue;
-    call->number = number++;
-    call->first = 0;
-    call->step = 1;
-  }
-}
-
 /* The call of `callee` in the current region. */
 static struct node *append_call(struct builder *builder, struct region *callee, const struct frame *inner) {
   struct node *node = append_node(builder, &op_call, inner->actual_tensors, callee->inputs.count);
@@ -130,7 +119,7 @@ void builder_end_region(struct builder *builder, struct value *const *results, i
   for (int i = 0; i < n_results; i++) ARENA_PUSH(builder->arena, region->results, results[i]);
   bool becomes_region = frame->caller == NULL || owns_parameters(region);
   if (becomes_region) roll_loops(builder->graph, region, &frame->loops);
-  if (becomes_region) number_calls(region);
+  if (becomes_region) region_number_calls(region);
   builder->frame = frame->caller;
   if (frame->caller == NULL) {
     name_values(builder->arena, region);

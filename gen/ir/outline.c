@@ -246,6 +246,7 @@ void outline_loop(struct graph *graph, struct region *region, const struct loop 
   struct region *callee = graph_find_equal(graph, outlining.bodies[0].region);
   if (callee == NULL) {
     callee = outlining.bodies[0].region;
+    region_number_calls(callee);
     name_values(graph->arena, callee);
     graph_add(graph, callee);
   }

@@ -260,6 +260,17 @@ bool region_equal(const struct region *p, const struct region *q) {
   return true;
 }
 
+void region_number_calls(struct region *region) {
+  int number = 0;
+  for (int i = 0; i < region->nodes.count; i++) {
+    struct call *call = region->nodes.items[i]->call;
+    if (call == NULL) continue;
+    call->number = number++;
+    call->first = 0;
+    call->step = 1;
+  }
+}
+
 struct region *graph_find_equal(const struct graph *graph, const struct region *region) {
   for (int i = 0; i < graph->n_regions; i++)
     if (region_equal(graph->regions[i], region)) return graph->regions[i];

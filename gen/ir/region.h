@@ -13,6 +13,9 @@ void graph_add(struct graph *graph, struct region *region);
 /* Whether two regions are the same in all but identity. */
 bool region_equal(const struct region *a, const struct region *b);
 
+/* Numbers the region's calls in their order, as keys of random numbers count them. */
+void region_number_calls(struct region *region);
+
 /* A region of the graph that is `region` in all but identity: name, inputs, parameters, nodes, results; or NULL. */
 struct region *graph_find_equal(const struct graph *graph, const struct region *region);
 
