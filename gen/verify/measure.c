@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/verify/keys.h"
+#include "gen/verify/tape/philox.h"
+
 /* An element may be eight times as far off as the noisiest one was. */
 enum { MARGIN = 8 };
 
@@ -24,15 +27,29 @@ struct once {
   double factor; /* of its gradient; 0: none is wanted */
   bool by_count; /* the gradient and the loss are sums over what the loss is a mean over */
   double loss, count;
+  struct arena *arena; /* where the keys of random numbers will be, which this run shows; NULL: they are known */
 };
+
+static void find_keys(struct reading *reading, struct arena *arena) {
+  const char *reason = NULL;
+  if (reading->trace->draws == 0) return;
+  reading->draws = keys_of(arena, reading->trace, &reason);
+  if (reading->draws == NULL) tape_refuse("random numbers: %s", reason);
+  reading->n_draws = reading->trace->draws;
+}
 
 static void run_once(void *context) {
   struct once *once = context;
   struct reading *reading = once->how->reading;
   current = once->batch;
   reading->entropies = 0;
+  reading->drawn = 0;
+  reading->key = draw_key((uint64_t)once->how->job->training.seed, (uint64_t)once->batch->number, 0);
   tensor loss = once->how->model(reading_scope(reading), input);
   if (loss == NULL || loss->count != 1) tape_refuse("the model gives no scalar");
+  if (once->arena != NULL) find_keys(reading, once->arena);
+  if (reading->drawn != reading->n_draws && reading->trace == NULL)
+    tape_refuse("one run of the model draws more random numbers than another");
   if (once->by_count && reading->entropies > 1)
     tape_refuse("accumulation.normalize: tokens of a loss with several cross-entropies");
   once->count =
@@ -47,9 +64,13 @@ static bool evaluate(struct once *once) {
   return good;
 }
 
-bool measure_parameters(struct measuring *how, const struct micro_batch *batch) {
-  struct once once = {.how = how, .batch = batch};
+bool measure_parameters(struct measuring *how, struct arena *arena, const struct micro_batch *batch) {
+  struct once once = {.how = how, .batch = batch, .arena = arena};
+  struct trace trace = {0};
+  how->reading->trace = &trace;
   const bool good = evaluate(&once);
+  how->reading->trace = NULL;
+  trace_free(&trace);
   tape_release();
   return good;
 }
@@ -185,7 +206,7 @@ static void keep(struct measured *measured) {
 
 bool measure_step(struct measuring *how, const struct micro_batch *batches, int count, bool with_one,
                   struct measured *measured) {
-  const double share = 1 / (double)how->job->accumulation.num_steps;
+  const double share = 1 / (double)(how->job->accumulation.num_steps * job_batch_ranks(how->job));
   *measured = (struct measured){.count = how->reading->count};
   measured->tensors = calloc((size_t)measured->count + 1, sizeof *measured->tensors);
   double **before = calloc((size_t)measured->count + 1, sizeof *before), loss = 0, norm = 0;
@@ -200,7 +221,8 @@ bool measure_step(struct measuring *how, const struct micro_batch *batches, int 
     for (int k = 0; good && k < measured->count; k++) widen(&measured->tensors[k]);
   }
   restore(measured, before);
-  if (good && with_one && count > 1) {
+  /* One batch of all micro-batches would draw other numbers than they do. */
+  if (good && with_one && count > 1 && how->reading->n_draws == 0) {
     good = read_one(how, batches, count, measured);
     restore(measured, before);
   }

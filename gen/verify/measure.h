@@ -21,6 +21,7 @@ struct loaded {
 struct micro_batch {
   struct loaded tensors[MOST_TENSORS_OF_BATCH];
   int count;
+  int64_t number; /* among those of all ranks, which its random numbers follow from */
 };
 
 /* What is measured of a parameter or buffer. */
@@ -51,8 +52,9 @@ struct measuring {
   int readings;       /* that are noisy */
 };
 
-/* Runs the model once on a batch, for its parameters alone. False: the reading refused. */
-bool measure_parameters(struct measuring *how, const struct micro_batch *batch);
+/* Runs the model once on a batch, for its parameters, and for the keys of its random numbers, which are in `arena`.
+ * False: the reading refused. */
+bool measure_parameters(struct measuring *how, struct arena *arena, const struct micro_batch *batch);
 
 /* Measures the step of these micro-batches from the parameters as they are stored. False: the reading refused. */
 bool measure_step(struct measuring *how, const struct micro_batch *batches, int count, bool with_one,

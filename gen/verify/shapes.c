@@ -4,6 +4,7 @@
 
 #include "gen/verify/tape/elements.h"
 #include "gen/verify/tape/tape.h"
+#include "gen/verify/tape/trace.h"
 
 /* ---- Constants ---- */
 
@@ -14,6 +15,7 @@ tensor constant_of(double value, int rank, ...) {
   for (int i = 0; i < rank && i < MOST_AXES; i++) dim[i] = va_arg(list, int);
   va_end(list);
   tensor y = tape_new(rank, dim);
+  trace_argument(value);
   for (int64_t i = 0; i < y->count; i++) y->values[i] = (double)(float)value;
   return y;
 }
@@ -29,6 +31,7 @@ tensor table_of(int count, const double *numbers) {
   tensor y = tape_new(1, (const int64_t[]){count});
   for (int64_t i = 0; i < count; i++) y->values[i] = (double)(float)numbers[i];
   tape_note_table(count, y->values);
+  trace_arguments(y->values, count);
   return y;
 }
 
@@ -37,6 +40,7 @@ tensor int_table_of(int count, const int *numbers) {
   y->whole = true;
   for (int64_t i = 0; i < count; i++) y->values[i] = numbers[i];
   tape_note_table(count, y->values);
+  trace_arguments(y->values, count);
   return y;
 }
 
@@ -77,6 +81,7 @@ static tensor along(tensor x, int axis, int64_t count, int64_t (*from)(int64_t j
   int64_t dim[MOST_AXES];
   for (int i = 0; i < x->rank; i++) dim[i] = i == axis ? count : x->dim[i];
   const int64_t inner = extent(x, axis + 1, x->rank), outer = extent(x, 0, axis), old = x->dim[axis];
+  trace_argument((double)number);
   int64_t *places = tape_memory(outer * count * inner, sizeof *places), at = 0;
   for (int64_t o = 0; o < outer; o++)
     for (int64_t j = 0; j < count; j++)
@@ -138,6 +143,7 @@ tensor transpose(tensor x, int a, int b) {
   a = tape_axis(x, a, "transpose");
   b = tape_axis(x, b, "transpose");
   int64_t dim[MOST_AXES], stride[MOST_AXES];
+  trace_argument(a * MOST_AXES + b);
   for (int i = 0; i < x->rank; i++) {
     int from = i == a ? b : i == b ? a : i;
     dim[i] = x->dim[from];

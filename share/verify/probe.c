@@ -64,6 +64,9 @@ static void verify_fill(const struct verify_array *array, void *numbers, int rou
   }
 }
 
+/* The key of random numbers in the run at hand. */
+static uint64_t verify_key;
+
 /* Runs a function in all rounds, twice each. 4: the second run gives something else. */
 static int verify_probe(const struct verify_probed *probed, const char *path) {
   void *arrays[VERIFY_ARRAYS], *before[VERIFY_ARRAYS], *after[VERIFY_ARRAYS];
@@ -77,6 +80,7 @@ static int verify_probe(const struct verify_probed *probed, const char *path) {
   FILE *file = fopen(path, "wb");
   if (file == NULL) return 3;
   for (int round = 0; round < VERIFY_ROUNDS; round++) {
+    verify_key = 0xD1342543DE82EF95u * (uint64_t)(round + 1);
     for (int i = 0; i < probed->n_arrays; i++) {
       verify_fill(&probed->arrays[i], arrays[i], round);
       memcpy(before[i], arrays[i], (size_t)probed->arrays[i].count * 4);

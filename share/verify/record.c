@@ -3,11 +3,13 @@
  * and saves every step; what the program asks of its data, and what it reports, is written down. */
 #include "draw.h"
 
+#include <accel/process.h>
 #include <accel/trainer.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The first step of this run, how many it takes, and the samples of its data. */
 static int64_t first, steps, samples;
@@ -38,10 +40,14 @@ static void put(enum record kind, int64_t split, int64_t position, int64_t count
     char name[64];
   } head = {{kind, split, position, count, whole, (int64_t)size}, ""};
   snprintf(head.name, sizeof head.name, "%s", name);
-  if (record == NULL) record = fopen("record.bin", "wb");
-  if (record == NULL || fwrite(&head, sizeof head, 1, record) != 1) fail("record.bin");
-  if (size > 0 && fwrite(bytes, 1, size, record) != size) fail("record.bin");
-  if (fflush(record) != 0) fail("record.bin");
+  if (record == NULL) {
+    char path[64];
+    snprintf(path, sizeof path, "record_%d.bin", accel_process()->index);
+    record = fopen(path, "wb");
+  }
+  if (record == NULL || fwrite(&head, sizeof head, 1, record) != 1) fail("record");
+  if (size > 0 && fwrite(bytes, 1, size, record) != size) fail("record");
+  if (fflush(record) != 0) fail("record");
 }
 
 /* ---- The data ---- */
@@ -61,11 +67,22 @@ static void draw_tokens(int32_t *tokens, int64_t vocabulary, int64_t count) {
   free(order);
 }
 
+/* Each rank writes the data, which are the same, in a file of its own that then gets their name. */
+static const char *own_data(void) {
+  static char path[64];
+  snprintf(path, sizeof path, "data_%ld", (long)getpid());
+  return path;
+}
+
+static void end_data(FILE *file) {
+  if (fclose(file) != 0 || rename(own_data(), "data") != 0) fail("data");
+}
+
 static void write_data(const void *head, size_t head_size, const void *rest, size_t rest_size) {
-  FILE *file = fopen("data", "wb");
-  if (file == NULL || fwrite(head, 1, head_size, file) != head_size || fwrite(rest, 1, rest_size, file) != rest_size ||
-      fclose(file) != 0)
+  FILE *file = fopen(own_data(), "wb");
+  if (file == NULL || fwrite(head, 1, head_size, file) != head_size || fwrite(rest, 1, rest_size, file) != rest_size)
     fail("data");
+  end_data(file);
 }
 
 static void write_tokens(int64_t vocabulary, int64_t count) {
@@ -132,7 +149,7 @@ static void write_number(FILE *file, const struct accel_input *input, int64_t at
 }
 
 static void write_rows(int64_t count) {
-  FILE *file = fopen("data", "wb");
+  FILE *file = fopen(own_data(), "wb");
   if (file == NULL) fail("data");
   for (int64_t row = 0; row < count; row++) {
     int64_t at = 0;
@@ -141,7 +158,7 @@ static void write_rows(int64_t count) {
     fseek(file, -1, SEEK_CUR);
     fputc('\n', file);
   }
-  if (fclose(file) != 0) fail("data");
+  end_data(file);
 }
 
 /* ---- The run ---- */

@@ -5,6 +5,8 @@ LAMB, ADAFACTOR, FREE, MUON, ADALOMO = "lamb_decay", "adafactor_decay", "schedul
 EVERY, WARM, ADAPTED = "average_every", "average_warm", "adapters"
 PACKED, PADDED, RESNET, NESTEROV = "packed", "padded", "resnet", "nesterov"
 MAMBA, MIXTRAL = "mamba", "mixtral"
+DROPPED, DROPS = "dropped", "drops"
+REPLICAS, SHARDS, DIVIDED = "replicas", "shards", "divided"
 
 EVENTS = "    accel_handle_events(run, at, report);"
 FORWARD = "static void forward(void) {\n"
@@ -325,6 +327,38 @@ KINDS = {
         (LAMB, "{112, 64}", "{111, 64}"),
         (LAMB, "{32, 3}", "{32, 2}"),
     ],
+    "random numbers": [
+        (DROPPED, "dropout_2x8x8_2(scratch->d_m, d_add, stream);", "memcpy(scratch->d_m, d_add, sizeof(float) * 16 * 8);"),
+        (DROPPED, "x[i] * 1.1111111111111112f", "x[i] * 1.0f"),
+        (DROPPED, "< 429496730u", "< 858993460u"),
+        (DROPPED, "forward(accel_stream(3u,", "forward(accel_stream(4u,"),
+        (DROPPED, "backward(accel_stream(3u, (uint64_t)position, 0));", "backward(accel_stream(3u, (uint64_t)position + 1, 0));"),
+        (DROPPED, "accel_stream(3u, (uint64_t)position, 0)", "accel_stream(3u, (uint64_t)position / 2, 0)"),
+        (DROPPED, "accel_stream(stream, 0, i)", "accel_stream(stream, 0, 0)"),
+        (DROPPED, "first / 4 + j, 1)", "first / 4 + j, 0)"),
+        (DROPPED, "first / 4 + j, 1)", "first / 4 + j + 1, 1)"),
+        (DROPS, "accel_stream(stream, 1, 0)", "accel_stream(stream, 0, 0)"),
+        (DROPS, "(float)(words[j] >> 8) * 0x1p-24f", "(float)(words[j] >> 9) * 0x1p-24f"),
+    ],
+    "ranks": [
+        (REPLICAS, "y[0] = 0.25f;", "y[0] = 0.5f;"),
+        (REPLICAS, "y[0] = 0.25f;", "y[0] = 0.125f;"),
+        (REPLICAS, "  send_gradients(2, 3);\n", ""),
+        (REPLICAS, "  accel_all_reduce_doubles(ACCEL_DP_REPLICATE, &report.loss, 1);\n", ""),
+        (REPLICAS, "arena->all_gradients + buckets[i].first, buckets[i].count);", "arena->all_gradients + buckets[i].first, buckets[i].count - 8);"),
+        (REPLICAS, "load_batch(run, ACCEL_TRAIN, position * 2)", "load_batch(run, ACCEL_TRAIN, position * 2 + 1)"),
+        (REPLICAS, "* 2 + rank)", "* 2)"),
+        (SHARDS, "  accel_all_reduce_doubles(ACCEL_DP_SHARD, &total, 1);\n", ""),
+        (SHARDS, "  send_gradients(3, 4);\n", ""),
+        (SHARDS, "i < 4; i++) update_range(", "i < 3; i++) update_range("),
+        (SHARDS, "arena->all_weights + ranges[i].own, arena->gathered", "arena->all_weights + ranges[0].own, arena->gathered"),
+        (DIVIDED, "accel_start_all_reduce(ACCEL_DP_REPLICATE, arena", "accel_start_all_reduce(ACCEL_TP, arena"),
+        (DIVIDED, "accel_all_reduce_from(ACCEL_TP, x, y, 128)", "accel_all_reduce_from(ACCEL_DP_REPLICATE, x, y, 128)"),
+        (DIVIDED, "  all_reduce_2x8x8(add_2, add_2);\n", ""),
+        (DIVIDED, "  all_reduce_2x8x8(d_x, d_x);\n", ""),
+        (DIVIDED, "  accel_all_reduce_counts(ACCEL_TP, sums, ACCEL_SQUARES);\n", ""),
+        (DIVIDED, "rank_along_tp = (size_t)accel_rank_along(run, ACCEL_TP);", "rank_along_tp = 0;"),
+    ],
     "rotary positions": [
         (LLAMA, "to[r + 2] = right * c + left * s;", "to[r + 2] = right * c + 1.01f * left * s;"),
         (LLAMA, "to[r + 2] = right * c - left * s;", "to[r + 2] = right * c + left * s;"),
@@ -364,6 +398,8 @@ OF_FUNCTIONS = [
     ("experts of a row", MIXTRAL, "((other == own) & (j < c))", "((other == own) & (j > c))", "top_k_mask_2x8x4"),
     ("gradient of a batch norm", RESNET, "slope = (float)(product * scale), shift = (float)(total / 24);",
      "slope = (float)(product * scale), shift = (float)(total / 25);", "batch_norm_backward_6x4x2x2"),
+    ("scale of dropout", DROPPED, "x[i] * 1.1111111111111112f", "x[i] * 1.0f", "dropout_2x8x8"),
+    ("site of dropout", DROPPED, "first / 4 + j, 1)", "first / 4 + j, 7)", "dropout_2x8x8_2"),
     ("sign of an update", MLP, "keep - rate * m", "keep + rate * m", "update"),
     ("weight decay of a group", MLP, "{32, 16, 0.0}", "{32, 16, 0.1}", "update"),
     ("second average", SCALED, "0.999f * moment_2[i] + 0.001f", "0.998f * moment_2[i] + 0.002f", "update"),

@@ -20,7 +20,7 @@ sys.path.insert(0, "tests/ops")
 import test_against_torch as against
 
 FOLDER = pathlib.Path("build/tests/verify")
-DRAWN = {"dropout"}  # which the second reading refuses
+DRAWN = {"dropout"}  # whose words follow from a run of the whole model: test_sabotage.py
 
 
 # Products of several blocks of rows, columns and terms, of which the last ones are not whole (gen/verify/tape/multiply.c).

@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 sys.path[:0] = ["tests/verify", "tests/program"]
-from edits import CLIPPED, CURVE, EDITS, GPT, KINDS, LLAMA, MAMBA, MIXTRAL, MLP, OF_FUNCTIONS, PACKED, PADDED, RESNET, SCALED
+from edits import (CLIPPED, CURVE, DIVIDED, DROPPED, DROPS, EDITS, GPT, KINDS, LLAMA, MAMBA, MIXTRAL, MLP, OF_FUNCTIONS, PACKED, PADDED,
+                   REPLICAS, RESNET, SCALED, SHARDS)
 from harness import GENERATOR, MODELS, TREE
 from rotation import is_in_turn
 
@@ -43,6 +44,21 @@ JOBS = {
             "data": {"train": {"path": "train.bin", "format": "nanogpt"}, "batch_size": 2, "sequence_length": 8},
             "optimizer": {"name": "adamw", "lr": 0.01}, "training": {"steps": 20, "seed": 3}},
 }
+
+
+def dropped(source, **config):
+    """A job with dropout, of several micro-batches."""
+    return {"model": {"source": str(source), "config": {**config, "vocab_size": 24, "block_size": 8, "dropout": 0.1}},
+            "data": {"train": {"path": "train.bin", "format": "nanogpt"}, "batch_size": 2}, "accumulation": {"num_steps": 2},
+            "optimizer": {"name": "sgd", "lr": 0.1}, "training": {"steps": 20, "seed": 3}}
+
+
+def ranks(count, **parallelism):
+    """A job of several ranks, with dropout where they divide batches alone, and two micro-batches each."""
+    config = {**JOBS[GPT]["model"]["config"], "dropout": 0 if "tp" in parallelism else 0.1}
+    return {**JOBS[GPT], "model": {**JOBS[GPT]["model"], "config": config},
+            "accumulation": {"num_steps": 2, "sync_with_dataloader": "pp" not in parallelism}, "devices": {"per_node": count},
+            "optimizer": {"name": "adamw", "lr": 0.01, "clip_grad_norm": 0.1}, "parallelism": parallelism}
 
 
 CURVED = {"schedule": {"name": "cosine", "warmup_steps": 3, "min_lr": 1e-4}}
@@ -76,6 +92,13 @@ OTHERS = {
                                        "config": {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4,
                                                   "hidden_size": 8, "intermediate_size": 12, "vocab_size": 24, "num_local_experts": 4,
                                                   "num_experts_per_tok": 2}}},
+    DROPPED: dropped(MODELS / "gpt2.c", n_layer=2, n_head=2, n_embd=8),
+    DROPS: dropped(TREE / "tests/reference/models/drops.c", n_layer=3, width=8),
+    REPLICAS: ranks(2, dp_replicate=2),
+    SHARDS: ranks(2, dp_shard=2, zero_stage=3),
+    DIVIDED: ranks(4, dp_replicate=2, tp=2),
+    "stages": ranks(2, pp=2),
+    "positions": ranks(2, cp=2),
     PACKED: packed("documents"),
     PADDED: packed("pad"),
     # A mask among its numbers; relative positions without a scale of attention; eps that shows where numbers are 0 alone.

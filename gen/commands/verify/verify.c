@@ -38,11 +38,29 @@ static const char *refused_optimizer(const struct job *job) {
   return NULL;
 }
 
+static const char *refused_ranks(const struct job *job) {
+  if (job->parallelism.automatic) return "parallelism: auto";
+  if (job->devices.ranks < 2) return NULL;
+  if (job->parallelism.axes[AXIS_EP] > 1) return "parallelism.ep_size: ranks have experts of their own";
+  if (job->parallelism.wire != PRECISION_NO || job->parallelism.power_sgd.on)
+    return "parallelism.ddp.comm_hook: ranks send other gradients than they have";
+  if (job->parallelism.local_steps > 0) return "parallelism.local_sgd_steps: ranks step by themselves";
+  if (job->parallelism.offload.optimizer != OFFLOAD_NONE || job->parallelism.offload.param != OFFLOAD_NONE)
+    return "parallelism.offload of several ranks";
+  if (job->checkpoint.by_rank || job->checkpoint.each_node) return "checkpoints that each rank writes";
+  if (job->data.keep_last || job->data.uneven_inputs || !job->data.even_batches || job->data.dispatch_batches)
+    return "data: a round that not all ranks have a whole batch of";
+  if (job->schedule.warmup_samples > 0 || job->schedule.decay_samples > 0)
+    return "schedule: lengths in samples of several ranks";
+  return NULL;
+}
+
 /* The first key whose arithmetic the second reading does not have; NULL: there is none. */
 static const char *refused(const struct job *job) {
   if (job->devices.kind != DEVICE_CPU)
     return "devices.kind: a program for another device than the processor is not run";
-  if (job->devices.ranks > 1 || job->parallelism.automatic) return "devices: a program of several ranks is not run";
+  const char *of_ranks = refused_ranks(job);
+  if (of_ranks != NULL) return of_ranks;
   for (int i = 0; i < HOOKS; i++)
     if (job->hooks.names[i] != NULL) return "hooks";
   if (job->model.lora.dropout > 0) return "model.lora.dropout";
@@ -68,6 +86,12 @@ static bool is_large(const struct verification *verify) {
   return count > LARGE;
 }
 
+static bool has_buffers(const struct verification *verify) {
+  bool found = false;
+  for (const struct stored *at = verify->reading.first; at != NULL; at = at->next) found = found || !at->trained;
+  return found;
+}
+
 static bool rate_changes(const struct job *job) {
   return job->schedule.name != SCHEDULE_CONSTANT || job->schedule.warmup_steps > 0 ||
          job->schedule.warmup_samples > 0 || job->schedule.warmup_fraction > 0;
@@ -77,7 +101,10 @@ static bool verify_all(struct verification *verify, const struct tree *model) {
   int64_t corners[MOST_CORNERS];
   const char *why = refused(verify->job);
   if (why != NULL) return verify_unknown(verify, "%s", why);
-  if (!verify_read_model(verify, model) || !verify_build(verify)) return false;
+  if (!verify_read_model(verify, model)) return false;
+  if (verify->job->devices.ranks > 1 && has_buffers(verify))
+    return verify_unknown(verify, "devices: ranks have buffers of their own, such as running statistics");
+  if (!verify_build(verify)) return false;
   if (verify->options->functions && !verify_functions(verify)) return false;
   const bool large = is_large(verify);
   if (large) verify->measuring.readings = 1;

@@ -110,7 +110,10 @@ const char *verify_prepare(struct verification *verify, const char *name, int64_
  * parameters are. */
 bool verify_run(struct verification *verify, int64_t first, int64_t steps, const char **folder);
 
-/* Reads what the run has recorded. */
+/* The micro-batches of a step, of all ranks. */
+int64_t verify_micro_batches(const struct job *job);
+
+/* Reads what the run has recorded, of all ranks: the micro-batches of a step in the order of their numbers. */
 bool verify_record(struct verification *verify, const char *folder, struct recording *recording);
 
 /* The tensor of a file of a run, as doubles: `count` numbers, in the scratch. NULL: there is none. */

@@ -293,7 +293,7 @@ static double expected_scale(const struct job *job, int64_t taken) {
 static bool compare_step(struct verification *verify, const char *folder, const struct recorded_step *step,
                          int64_t taken) {
   struct measured measured;
-  const bool with_one = verify->one < 0 && step->n_batches == verify->job->accumulation.num_steps;
+  const bool with_one = verify->one < 0 && step->n_batches == verify_micro_batches(verify->job);
   if (!measure_step(&verify->measuring, step->batches, step->n_batches, with_one, &measured))
     return verify_unknown(verify, "%s", verify->reading.refused);
   /* Float32 holds what the reading's gradient is, so that a step without a finite one is the program's own doing. */

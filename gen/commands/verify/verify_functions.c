@@ -10,9 +10,13 @@
 #include "gen/base/text.h"
 #include "gen/commands/cli/process.h"
 #include "gen/commands/verify/verify.h"
+#include "gen/verify/keys.h"
 
 /* Numbers of all arrays of a function that is called, and the runs of it that the probe makes. */
-enum { MOST_NUMBERS = 4000000, ROUNDS = 4, MOST_CONSTANTS = 40 };
+enum { MOST_NUMBERS = 4000000, ROUNDS = 4, MOST_CONSTANTS = 40, MOST_DRAWS = 100 };
+
+/* Of the key of random numbers in a run, as share/verify/probe.c has it. */
+static const uint64_t probed_key = 0xD1342543DE82EF95u;
 
 static int64_t numbers_of(const struct kernel *kernel) {
   int64_t count = 0;
@@ -27,10 +31,15 @@ static int64_t numbers_of(const struct kernel *kernel) {
 static void write_call(struct text *text, const struct kernel *kernel, int k, bool packs) {
   text_printf(text, "static void verify_call_%d(void **arrays) {\n%s  %s(", k,
               packs ? "  accel_forget_packed();\n" : "", kernel->name);
-  for (int i = 0; i <= kernel->n_arrays; i++) {
+  const int count = kernel->n_arrays + (kernel->workspace >= 0) + (kernel->key >= 0);
+  for (int i = 0, array = 0; i < count; i++) {
+    if (i > 0) text_puts(text, ", ");
     if (i == kernel->workspace)
-      text_printf(text, "%sverify_workspace(%s_convolution.workspace)", i > 0 ? ", " : "", kernel->name);
-    if (i < kernel->n_arrays) text_printf(text, "%sarrays[%d]", i > 0 || kernel->workspace == 0 ? ", " : "", i);
+      text_printf(text, "verify_workspace(%s_convolution.workspace)", kernel->name);
+    else if (i == kernel->key)
+      text_puts(text, "verify_key");
+    else
+      text_printf(text, "arrays[%d]", array++);
   }
   text_puts(text, ");\n}\n");
 }
@@ -79,27 +88,61 @@ static void note_unknown(struct verification *verify, const char *name, const ch
 static bool read_rounds(const struct kernel *kernel, const char *bytes, size_t length,
                         struct kernel_round rounds[ROUNDS]) {
   if (bytes == NULL || length != (size_t)numbers_of(kernel) * 4 * 2 * ROUNDS) return false;
-  for (int r = 0; r < ROUNDS; r++)
+  for (int r = 0; r < ROUNDS; r++) {
+    rounds[r].key = probed_key * (uint64_t)(r + 1);
     for (int i = 0; i < kernel->n_arrays; i++) {
       const size_t size = (size_t)kernel->arrays[i].count * 4;
       rounds[r].before[i] = bytes;
       rounds[r].after[i] = bytes + size;
       bytes += 2 * size;
     }
+  }
   return true;
 }
 
 /* The numbers that formulas may have: those of the model, and what the gradient of a loss begins with, of a mean over
- * samples or over targets. */
+ * samples, over the parts of ranks that divide them, or over targets. */
 static int constants_of(const struct verification *verify, double constants[MOST_CONSTANTS]) {
   const bool by_count = verify->job->accumulation.normalize == NORMALIZE_TOKENS;
-  const double share = 1 / (double)verify->job->accumulation.num_steps, targets = verify->reading.counted;
+  const double share = 1 / (double)verify_micro_batches(verify->job), targets = verify->reading.counted;
   int count = 0;
   constants[count++] = by_count ? 1 : share;
+  if (job_sequence_ranks(verify->job) > 1) constants[count++] = share / (double)job_sequence_ranks(verify->job);
   if (by_count && targets > 0) constants[count++] = share / targets;
   for (int i = 0; i < verify->reading.n_constants && count < MOST_CONSTANTS; i++)
     constants[count++] = verify->reading.constants[i];
   return count;
+}
+
+/* The draws of the model, each once. */
+static int draws_of(const struct verification *verify, struct known_draw draws[MOST_DRAWS]) {
+  int count = 0;
+  for (int64_t i = 0; i < verify->reading.n_draws; i++) {
+    const struct known_draw draw = {(uint32_t)verify->reading.draws[i].site, verify->reading.draws[i].of};
+    bool known = count == MOST_DRAWS;
+    for (int k = 0; k < count; k++) known = known || (draws[k].site == draw.site && draws[k].of == draw.of);
+    if (!known) draws[count++] = draw;
+  }
+  return count;
+}
+
+/* Whether it computes with a number of the rank that it is. */
+static bool takes_rank(const struct syntax *at) {
+  if (at == NULL) return false;
+  if (at->kind == SYNTAX_VARIABLE && strncmp(at->variable->name, "rank_along_", 11) == 0) return true;
+  if (at->kind == SYNTAX_DECLARE && takes_rank(at->variable->initial)) return true;
+  for (int i = 0; i < at->n_parts; i++)
+    if (takes_rank(at->parts[i])) return true;
+  return false;
+}
+
+/* Why the part of a rank says nothing of a function; NULL: it may. */
+static const char *why_by_ranks(const struct verification *verify, const struct function *function) {
+  if (verify->job->devices.ranks < 2) return NULL;
+  if (takes_rank(function->body)) return "what it computes follows from which rank it is";
+  if (job_sequence_ranks(verify->job) > 1 && strstr(function->name, "copy") != NULL)
+    return "ranks that divide positions have them in an order of their own";
+  return NULL;
 }
 
 static bool compare_function(struct verification *verify, const struct verify_source *source,
@@ -154,8 +197,13 @@ bool verify_functions(struct verification *verify) {
   } kernels = {0};
   if (tree == NULL) return verify_unknown(verify, "the program's functions cannot be read");
   double constants[MOST_CONSTANTS];
-  const struct known_numbers known = {constants, constants_of(verify, constants), verify->reading.tables,
-                                      verify->reading.convolutions};
+  struct known_draw draws[MOST_DRAWS];
+  const struct known_numbers known = {.constants = constants,
+                                      .n_constants = constants_of(verify, constants),
+                                      .tables = verify->reading.tables,
+                                      .convolutions = verify->reading.convolutions,
+                                      .draws = draws,
+                                      .n_draws = draws_of(verify, draws)};
   for (int i = 0; i < tree->n_functions; i++) {
     const struct function *function = tree->functions[i];
     struct kernel kernel;
@@ -163,7 +211,8 @@ bool verify_functions(struct verification *verify) {
       verify->n_calling += function->body != NULL && !function->is_system && !function->is_inline;
       continue;
     }
-    const char *why = kernel_bound_wholes(&kernel);
+    const char *why = why_by_ranks(verify, function);
+    if (why == NULL) why = kernel_bound_wholes(&kernel);
     if (why == NULL && numbers_of(&kernel) > MOST_NUMBERS)
       prove_unrun(verify, &source, &known, &kernel);
     else if (why != NULL)

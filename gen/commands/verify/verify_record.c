@@ -39,8 +39,9 @@ static void note_tokens(struct verification *verify, const struct head *head, co
 }
 
 /* A load belongs to the micro-batch at hand, or, of a tensor that this one has already, to the next. */
-static bool add_load(struct verification *verify, struct recorded_step *step, const struct head *head,
+static bool add_load(struct verification *verify, struct recorded_step *step, int64_t rank, const struct head *head,
                      const void *numbers) {
+  const int64_t ranks = job_batch_ranks(verify->job), each = verify->job->devices.ranks / ranks;
   struct micro_batch *batch = step->n_batches > 0 ? &step->batches[step->n_batches - 1] : NULL;
   for (int i = 0; batch != NULL && i < batch->count; i++)
     if (strcmp(batch->tensors[i].name, head->name) == 0) batch = NULL;
@@ -70,8 +71,10 @@ static bool add_load(struct verification *verify, struct recorded_step *step, co
   const int64_t batch_size = verify->job->data.batch_size, first = step->at * verify->job->accumulation.num_steps;
   const int64_t from = step->expected >= 0 ? step->first_expected : first;
   const double expected = (double)((from + step->n_batches - 1) * batch_size);
+  batch->number = (from + step->n_batches - 1) * ranks + rank / each;
   verify_number(verify, SUBJECT_SAMPLES, expected, expected, expected, head->split == 0 ? (double)head->position : -1,
-                "step %lld, %s of micro-batch %d", (long long)step->at, head->name, step->n_batches - 1);
+                "step %lld, %s of micro-batch %d of rank %lld", (long long)step->at, head->name, step->n_batches - 1,
+                (long long)rank);
   verify_number(verify, SUBJECT_SAMPLES, (double)batch_size, (double)batch_size, (double)batch_size,
                 (double)head->count, "step %lld, the samples of %s", (long long)step->at, head->name);
   return true;
@@ -86,9 +89,11 @@ static void add_report(struct recorded_step *step, const double *numbers) {
   step->reported = true;
 }
 
-bool verify_record(struct verification *verify, const char *folder, struct recording *recording) {
+/* The record of a rank. */
+static bool read_rank(struct verification *verify, const char *folder, int64_t rank, struct recording *recording) {
   size_t length = 0, at = 0;
-  const char *bytes = read_bytes(verify->arena, arena_printf(verify->arena, "%s/record.bin", folder), &length);
+  const char *path = arena_printf(verify->arena, "%s/record_%lld.bin", folder, (long long)rank);
+  const char *bytes = read_bytes(verify->arena, path, &length);
   struct recorded_step step = {.expected = -1, .at = verify->steps[verify->n_steps - 1]};
   struct head head;
   if (bytes == NULL) return verify_unknown(verify, "the program loaded no data");
@@ -101,18 +106,72 @@ bool verify_record(struct verification *verify, const char *folder, struct recor
       step.first_expected = head.position;
       step.expected = head.count;
     } else if (head.kind == RECORD_LOAD) {
-      if (!add_load(verify, &step, &head, bytes + at)) return false;
+      if (!add_load(verify, &step, rank, &head, bytes + at)) return false;
       note_tokens(verify, &head, (const int32_t *)(const void *)(bytes + at));
     } else if (head.kind == RECORD_REPORT) {
       add_report(&step, (const double *)(const void *)(bytes + at));
-      const double expected = step.expected >= 0 ? (double)step.expected : 1;
-      verify_number(verify, SUBJECT_SAMPLES, expected, expected, expected, step.n_batches,
-                    "step %lld, its micro-batches", (long long)step.at);
+      const double expected = step.expected >= 0 ? (double)step.expected : (double)verify->job->accumulation.num_steps;
+      /* A rank of a pipeline's middle loads nothing. */
+      if (step.n_batches > 0 || verify->job->parallelism.axes[AXIS_PP] < 2)
+        verify_number(verify, SUBJECT_SAMPLES, expected, expected, expected, step.n_batches,
+                      "step %lld, the micro-batches of rank %lld", (long long)step.at, (long long)rank);
       ARENA_PUSH(verify->arena, *recording, step);
       step = (struct recorded_step){.expected = -1, .at = step.at + 1};
     }
   }
   return recording->count > 0 || verify_unknown(verify, "the program reported no step");
+}
+
+/* ---- Ranks ---- */
+
+/* Adds what a rank has of a micro-batch that several have. */
+static void join_batch(struct verification *verify, struct micro_batch *batch, const struct micro_batch *other,
+                       int64_t at) {
+  for (int i = 0; i < other->count; i++) {
+    const struct loaded *one = NULL, *loaded = &other->tensors[i];
+    for (int k = 0; k < batch->count; k++)
+      if (strcmp(batch->tensors[k].name, loaded->name) == 0) one = &batch->tensors[k];
+    if (one == NULL) {
+      batch->tensors[batch->count++] = *loaded;
+      continue;
+    }
+    int64_t count = 1, different = 0;
+    for (int k = 0; k < loaded->rank; k++) count *= loaded->dim[k];
+    for (int64_t k = 0; k < count; k++) different += loaded->values[k] != one->values[k];
+    verify_number(verify, SUBJECT_SAMPLES, 0, 0, 0, (double)different,
+                  "step %lld: the number of elements of %s that ranks have differently", (long long)at, loaded->name);
+  }
+}
+
+/* A step of all ranks: what rank 0 reported, over the micro-batches of all in the order of their numbers. */
+static struct recorded_step join_step(struct verification *verify, const struct recording *ranks, int i) {
+  struct recorded_step step = ranks[0].items[i];
+  const int64_t among = job_batch_ranks(verify->job), most = verify_micro_batches(verify->job);
+  step.batches = arena_alloc(verify->arena, (size_t)most * sizeof *step.batches);
+  step.n_batches = 0;
+  for (int64_t r = 0; r < verify->job->devices.ranks; r++) {
+    const struct recorded_step *own = &ranks[r].items[i];
+    for (int k = 0; k < own->n_batches; k++) {
+      const int64_t first = own->batches[0].number / among * among, place = own->batches[k].number - first;
+      if (place < 0 || place >= most) continue; /* which the number of micro-batches says */
+      step.batches[place].number = own->batches[k].number;
+      join_batch(verify, &step.batches[place], &own->batches[k], own->at);
+      if (place >= step.n_batches) step.n_batches = (int)place + 1;
+    }
+  }
+  return step;
+}
+
+bool verify_record(struct verification *verify, const char *folder, struct recording *recording) {
+  const int64_t count = verify->job->devices.ranks > 1 ? verify->job->devices.ranks : 1;
+  if (count == 1) return read_rank(verify, folder, 0, recording);
+  struct recording *ranks = arena_alloc(verify->arena, (size_t)count * sizeof *ranks);
+  for (int64_t r = 0; r < count; r++) {
+    if (!read_rank(verify, folder, r, &ranks[r])) return false;
+    if (ranks[r].count != ranks[0].count) return verify_unknown(verify, "ranks report other numbers of steps");
+  }
+  for (int i = 0; i < ranks[0].count; i++) ARENA_PUSH(verify->arena, *recording, join_step(verify, ranks, i));
+  return true;
 }
 
 /* ---- Checkpoints ---- */

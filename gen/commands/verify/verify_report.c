@@ -40,17 +40,22 @@ static void write_finding(struct text *text, enum subject subject, const struct 
 /* Accumulation, in a sentence. */
 static void write_accumulation(const struct verification *verify, struct text *text) {
   enum { SAME = 9 };
-  const int count = verify->job->accumulation.num_steps, batch = verify->job->data.batch_size;
+  const int count = (int)verify_micro_batches(verify->job), batch = verify->job->data.batch_size;
+  const int ranks = (int)job_batch_ranks(verify->job);
   if (count <= 1) return;
   const bool same = verify->one >= 0 && verify->one < pow(10, -SAME);
-  const char *how = verify->one < 0 ? "one batch of all of them was not read"
-                    : same          ? "as one batch of all of them would be"
-                                    : "which one batch of all of them would not be";
+  const bool draws = verify->reading.n_draws > 0;
+  const char *how = draws             ? "one batch of all of them would draw other random numbers"
+                    : verify->one < 0 ? "one batch of all of them was not read"
+                    : same            ? "as one batch of all of them would be"
+                                      : "which one batch of all of them would not be";
   struct text detail = text_in(text->arena);
-  text_printf(&detail, "%d micro-batches of %d are averaged by their %s, %s", count, batch,
+  text_printf(&detail, "%d micro-batches of %d", count, batch);
+  if (ranks > 1) text_printf(&detail, ", %d of each of %d ranks,", count / ranks, ranks);
+  text_printf(&detail, " are averaged by their %s, %s",
               verify->job->accumulation.normalize == NORMALIZE_TOKENS ? "targets" : "number", how);
   if (verify->one >= 0) text_printf(&detail, " (the gradients are %.2g apart)", verify->one);
-  line(text, verify->one >= 0 ? COMPARED_AGREES : COMPARED_UNKNOWN, "accumulation", text_string(&detail));
+  line(text, verify->one >= 0 || draws ? COMPARED_AGREES : COMPARED_UNKNOWN, "accumulation", text_string(&detail));
 }
 
 /* The functions that were called by themselves; the number of those that differ. */

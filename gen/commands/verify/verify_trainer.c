@@ -3,11 +3,14 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,7 +73,8 @@ static bool build(struct verification *verify, const char *source, const char *m
   words_add(&command, arena_printf(verify->arena, "%s/%s", verify->folder, name));
   words_add(&command, source);
   if (more != NULL) words_add(&command, more);
-  const struct linked linked = {.sqlite = verify->job->tracking.sinks[SINK_TRACKIO]};
+  const struct linked linked = {.ranks = verify->job->devices.ranks > 1,
+                                .sqlite = verify->job->tracking.sinks[SINK_TRACKIO]};
   if (!runtime_flags(verify->options, "--cflags --libs", linked, &command))
     return verify_unknown(verify, "the runtime is not found");
   if (verify->options->verbose) words_print(stderr, &command);
@@ -123,23 +127,46 @@ static bool write_start(struct verification *verify, const char *folder) {
   return verify_unknown(verify, "%s", problem.what);
 }
 
+/* In the child: what mpirun asks of its own network of one machine. */
+static void raise_loopback(void) {
+  struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+  const int connection = socket(AF_INET, SOCK_DGRAM, 0);
+  if (connection < 0) return;
+  ioctl(connection, SIOCSIFFLAGS, &request); /* where it cannot, mpirun says so */
+  close(connection);
+}
+
 /* In the child: no network where the system allows that, no core file, no run without end. */
 static void isolate(int report) {
   const char isolated = (char)(unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0);
   if (write(report, &isolated, 1) != 1) _exit(3);
+  if (isolated) raise_loopback();
   setrlimit(RLIMIT_CORE, &(const struct rlimit){0, 0});
   setrlimit(RLIMIT_CPU, &(const struct rlimit){3600, 3600});
+}
+
+/* The ranks of a program, on this machine alone, which may have fewer processors. */
+static void add_ranks(const struct verification *verify, struct words *command) {
+  static const char *const settings[][2] = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                                            {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                                            {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                                            {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
+                                            {"HWLOC_COMPONENTS", "-opencl"}};
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) setenv(settings[i][0], settings[i][1], 1);
+  words_split(command,
+              arena_printf(verify->arena, "mpirun --bind-to none -n %lld", (long long)verify->job->devices.ranks));
 }
 
 static void become(const struct verification *verify, const char *folder, const char *name, const char *arguments,
                    int report) {
   struct words command = words_in(verify->arena);
+  if (verify->job->devices.ranks > 1 && strcmp(name, "trainer") == 0) add_ranks(verify, &command);
   words_add(&command, arena_printf(verify->arena, "%s/%s", verify->folder, name));
   words_split(&command, arguments);
   const int log = chdir(folder) == 0 ? open("log", O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
   if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) _exit(3);
   isolate(report);
-  execv(command.items[0], command.items);
+  execvp(command.items[0], command.items);
   _exit(3);
 }
 
@@ -167,14 +194,19 @@ static const char *last_line(struct verification *verify, const char *folder) {
   return error != NULL ? arena_copy(verify->arena, error + 7, strcspn(error + 7, "\n")) : "it says nothing";
 }
 
+int64_t verify_micro_batches(const struct job *job) {
+  return job->accumulation.num_steps * job_batch_ranks(job);
+}
+
 static void set_number(const struct verification *verify, const char *name, int64_t number) {
   setenv(name, arena_printf(verify->arena, "%lld", (long long)number), 1);
 }
 
 /* Samples for three steps and more; where the last batch of an epoch may be short, one after the first step is. */
 static int64_t samples_of(const struct job *job) {
-  const int64_t batch = job->data.batch_size, micro_batches = job->accumulation.num_steps;
-  return job->data.keep_last ? micro_batches * batch + (batch + 1) / 2 : (3 * micro_batches + 1) * batch;
+  const int64_t batch = job->data.batch_size, micro_batches = verify_micro_batches(job);
+  return job->data.keep_last ? micro_batches * batch + (batch + 1) / 2
+                             : (3 * micro_batches + job_batch_ranks(job)) * batch;
 }
 
 const char *verify_prepare(struct verification *verify, const char *name, int64_t first, int64_t steps) {

@@ -56,6 +56,7 @@ static const char *why_not(const struct job *job, const struct tree *tree) {
   if (job->precision.param != PRECISION_NO) return "the weights are not float32";
   if (job->parallelism.offload.optimizer == OFFLOAD_NVME) return "the states are on a disk";
   if (updates_of(job) == 0) return "the run has one step";
+  if (job->devices.ranks > 1) return "ranks update together";
   if (program == NULL || !has_arrays(tree)) return "the gradients are no array";
   return NULL;
 }

@@ -80,9 +80,9 @@ const char *kernel_bound_wholes(struct kernel *kernel) {
 }
 
 kernel_formula *kernel_formula_of(const char *stem) {
-  static const struct kernel_named_formula *const lists[] = {kernel_formulas,       kernel_attention_formulas,
-                                                             kernel_image_formulas, kernel_channel_formulas,
-                                                             kernel_pool_formulas,  kernel_sequence_formulas};
+  static const struct kernel_named_formula *const lists[] = {
+      kernel_formulas,      kernel_attention_formulas, kernel_image_formulas, kernel_channel_formulas,
+      kernel_pool_formulas, kernel_sequence_formulas,  kernel_draw_formulas};
   for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
     for (const struct kernel_named_formula *at = lists[k]; at->stem != NULL; at++)
       if (strcmp(at->stem, stem) == 0) return at->formula;
@@ -163,6 +163,7 @@ static void disturb(const struct kernel *kernel, const struct numbers *n, int64_
 
 /* Makes the numbers of a run those at hand. */
 static void take_round(const struct numbers *n, struct kernel_case *c, const struct kernel_round *round) {
+  c->key = round->key;
   for (int i = 0; i < c->kernel->n_arrays; i++) {
     for (int64_t k = 0; k < c->kernel->arrays[i].count; k++)
       n->in[i][k] = kernel_number(&c->kernel->arrays[i], round->before[i], k);

@@ -11,7 +11,7 @@
 
 enum { MOST_ARRAYS = 12 };
 
-/* A function whose parameters are arrays of float or int32. */
+/* A function whose parameters are arrays of float or int32, and at most a key of random numbers. */
 struct kernel {
   const char *name;
   int n_arrays;
@@ -25,18 +25,19 @@ struct kernel {
         row; /* each is a position of such a row, at or before its own, where a document begins; 0: it is no such one */
   } arrays[MOST_ARRAYS];
   int workspace;   /* the number of a parameter for room to compute in, which is no array; -1: there is none */
+  int key;         /* that of the key of random numbers, an unsigned number of 64 bits; -1: there is none */
   bool is_aligned; /* its text has the same index for all arrays of the results' extent */
 };
 
 struct tree;
 struct function;
 
-/* The kernel that a function of a program is. False: it does not have arrays of float or int32 alone, or writes none.
- */
+/* The kernel that a function of a program is. False: it has other parameters, or writes none. */
 bool kernel_from(const struct tree *tree, const struct function *function, struct kernel *kernel);
 
-/* One run of it: each array before and after, 4 bytes a number. */
+/* One run of it: the key, and each array before and after, 4 bytes a number. */
 struct kernel_round {
+  uint64_t key;
   const void *before[MOST_ARRAYS], *after[MOST_ARRAYS];
 };
 
@@ -69,6 +70,7 @@ struct kernel_case {
   const double *in[MOST_ARRAYS]; /* of written ones: what was there before */
   double *out[MOST_ARRAYS];      /* of written ones */
   const struct known_numbers *known;
+  uint64_t key;    /* of random numbers */
   int64_t dims[8]; /* of the name's end: "2x8x24" */
   int n_dims;
   double noise;   /* of each number that is computed on the way, relative to it */
@@ -109,6 +111,6 @@ struct kernel_named_formula {
   kernel_formula *formula;
 };
 extern const struct kernel_named_formula kernel_formulas[], kernel_attention_formulas[], kernel_image_formulas[],
-    kernel_channel_formulas[], kernel_pool_formulas[], kernel_sequence_formulas[];
+    kernel_channel_formulas[], kernel_pool_formulas[], kernel_sequence_formulas[], kernel_draw_formulas[];
 
 #endif

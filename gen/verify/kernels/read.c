@@ -1,4 +1,4 @@
-/* Which functions of a program are kernels: those over arrays of float or int32 alone. */
+/* Which functions of a program are kernels: those over arrays of float or int32, and the key of random numbers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,17 +40,27 @@ static bool is_workspace(const struct tree *tree, const struct function *functio
          tree_variable(tree, name) != NULL;
 }
 
+/* Whether it is a key that random numbers are drawn under. */
+static bool is_key(const struct variable *parameter) {
+  const struct type *type = parameter->type;
+  return strcmp(parameter->name, "stream") == 0 && type->kind == TYPE_INTEGER && type->size == 8 && !type->is_signed;
+}
+
 bool kernel_from(const struct tree *tree, const struct function *function, struct kernel *kernel) {
   bool writes = false;
   int64_t results = 0;
   if (function->body == NULL || function->is_system || function->is_inline || function->result->kind != TYPE_VOID ||
       function->n_parameters == 0 || function->n_parameters > MOST_ARRAYS)
     return false;
-  *kernel = (struct kernel){.name = function->name, .workspace = -1};
+  *kernel = (struct kernel){.name = function->name, .workspace = -1, .key = -1};
   for (int i = 0; i < function->n_parameters; i++) {
     const struct variable *parameter = function->parameters[i];
     if (kernel->workspace < 0 && is_workspace(tree, function, parameter)) {
       kernel->workspace = i;
+      continue;
+    }
+    if (kernel->key < 0 && is_key(parameter)) {
+      kernel->key = i;
       continue;
     }
     const struct type *element = parameter->type->kind == TYPE_ARRAY ? parameter->type->element : NULL;

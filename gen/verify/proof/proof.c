@@ -107,7 +107,7 @@ static proof_formula *formula_of(const struct comparing *c, int *variants) {
 static void find_memories(struct proof *p) {
   int next = 0;
   for (int i = 0; next < p->kernel->n_arrays; i++)
-    if (i != p->kernel->workspace) p->memories[next++] = i + 1;
+    if (i != p->kernel->workspace && i != p->kernel->key) p->memories[next++] = i + 1;
 }
 
 /* Compares all arrays with one variant of the formula. */

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /* Numbers that a model has, and that formulas of its functions may have: single ones, such as the eps of a norm,
- * tables, and the shapes of convolutions: position i of y sees the positions i stride - padding + k dilation of x, in
- * height and width. */
+ * tables, draws of random numbers, and the shapes of convolutions: position i of y sees the positions i stride -
+ * padding + k dilation of x, in height and width. */
 struct known_table {
   int64_t count;
   const double *numbers;
@@ -19,11 +19,19 @@ struct known_convolution {
   struct known_convolution *next;
 };
 
+/* A draw of random numbers: its site, and its probability or bound. */
+struct known_draw {
+  uint32_t site;
+  double of;
+};
+
 struct known_numbers {
   const double *constants;
   int n_constants;
   const struct known_table *tables;
   const struct known_convolution *convolutions;
+  const struct known_draw *draws;
+  int n_draws;
 };
 
 #endif

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "gen/verify/tape/known.h"
+#include "gen/verify/tape/philox.h"
 #include "gen/verify/tape/reading.h"
+#include "gen/verify/tape/trace.h"
 
 struct reading *reading_now;
 
@@ -108,6 +110,7 @@ static tensor tensor_of(int rank, const int64_t *dim) {
   }
   y->next = reading_now->tape;
   reading_now->tape = y;
+  trace_note((struct trace_event){.kind = TRACE_TENSOR, .tensor = y});
   return y;
 }
 
@@ -134,14 +137,11 @@ tensor tape_view(tensor x, int rank, const int64_t *dim) {
 
 /* ---- Noise and gradients ---- */
 
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the numbers of states that are GAMMA apart. */
+/* SplitMix64: the numbers of states that are GAMMA apart. */
 static const uint64_t gamma_of_states = 0x9E3779B97F4A7C15u;
 
 static double draw_of(uint64_t z) {
-  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-  z ^= z >> 31;
-  return (double)(int64_t)z * 0x1p-63;
+  return (double)(int64_t)splitmix_mixed(z) * 0x1p-63;
 }
 
 double tape_draw(struct reading *reading) {

@@ -23,6 +23,8 @@ struct known_table;
 struct known_convolution;
 struct unary;
 struct job;
+struct trace;
+struct draw;
 
 /* A tensor of the reading. */
 struct reading_tensor {
@@ -42,6 +44,7 @@ struct reading_tensor {
   double spread;              /* of the noise, see tape_end */
   tensor next;                /* the tensor that was made before it */
   struct stored *stored;      /* of a parameter */
+  int64_t order;              /* its number in the trace, where there is one */
 };
 
 /* A parameter or buffer of the model, as it outlives an evaluation. */
@@ -81,6 +84,10 @@ struct reading {
   struct known_table *tables;             /* that the model gives, the newest first */
   struct known_convolution *convolutions; /* that it has */
   const struct job *job;                  /* that has adapters; NULL: there are none */
+  struct trace *trace;                    /* what the model does is noted here; NULL: nowhere */
+  const struct draw *draws;               /* [n_draws] the random numbers of a run, in their order */
+  int64_t n_draws, drawn;                 /* of them in the run at hand */
+  uint64_t key;                           /* of the random numbers of the run at hand */
 };
 
 /* The reading at hand; functions of a model have no parameter for it. */
