@@ -325,6 +325,9 @@ def rules_hold(job):
         return False
     if not sources_hold(job.get("data", {})) or not inputs_hold(job.get("data", {})):
         return False
+    scaler = job.get("precision", {}).get("grad_scaler", {})
+    if scaler.get("min_loss_scale", 0) > scaler.get("init_scale", 65536):
+        return False
     masking = job.get("data", {}).get("masking", {})
     if masking.get("random", 0.1) + masking.get("keep", 0.1) > 1:
         return False
