@@ -148,14 +148,10 @@ static int check_names(const struct module *module, struct claim *claim, const s
   return count;
 }
 
-static bool begins(const char *text, const char *with) {
-  return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* What an operation begins with, after its results. */
 static bool is_operation(const char *text) {
-  return begins(text, "stablehlo.") || begins(text, "\"stablehlo.") || begins(text, "chlo.erf ") ||
-         begins(text, "call @") || begins(text, "func.call @");
+  return text_begins(text, "stablehlo.") || text_begins(text, "\"stablehlo.") || text_begins(text, "chlo.erf ") ||
+         text_begins(text, "call @") || text_begins(text, "func.call @");
 }
 
 /* Lines that are no operation with results. */
@@ -175,7 +171,7 @@ static bool is_frame(const char *text) {
                                       "}",
                                       "#"};
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-    if (begins(text, forms[i])) return true;
+    if (text_begins(text, forms[i])) return true;
   return *text == '\0';
 }
 
@@ -185,7 +181,7 @@ static void check_form(const struct module *module, struct claim *claim, const s
   if (*text == '%') {
     const char *after = text + strcspn(text, " ");
     if (after > text && after[-1] == ':') return; /* an argument of a function, with its type */
-    if (begins(after, " = ")) after += 3;
+    if (text_begins(after, " = ")) after += 3;
     if (is_operation(after)) return;
     refuse(module, claim, line, "an operation of another dialect,", after, strcspn(after, " "));
   } else if (!is_frame(text)) {
@@ -270,12 +266,13 @@ static void read_main(const struct module *module, struct operands *arguments, s
     if (now != NULL) read_operand(module, line, now);
     if (now == arguments && strstr(line->text, ") -> (") != NULL)
       now = results;
-    else if (now == results && begins(line->text, "    ) {"))
+    else if (now == results && text_begins(line->text, "    ) {"))
       return;
   }
 }
 
-/* How many arrays the module takes anew each time; how many it gives that are no new values of what it takes. */
+/* The extent of a table of the module: of its inputs, which it takes each time, or of its outputs, which are no new
+ * values of what it takes; -1: there is none. */
 static int64_t rows_of(const struct module *module, const char *member) {
   const struct variable *table = named(module, member);
   return table != NULL && table->type->kind == TYPE_ARRAY ? table->type->count : -1;

@@ -55,6 +55,10 @@ bool text_lists(const char *names, const char *name, bool any_rest) {
   return false;
 }
 
+bool text_begins(const char *text, const char *beginning) {
+  return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
 const char *text_string(const struct text *text) {
   return text->length > 0 ? text->bytes : "";
 }

@@ -29,6 +29,9 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
  */
 void text_fold(struct text *text, const char *words, int column, int indent, int width);
 
+/* Whether `text` begins with `beginning`. */
+bool text_begins(const char *text, const char *beginning);
+
 /* Whether `word` is one of `words`, each between blanks: " a b "; in `any_case` or as it is written.
  * NULL has none, and "" is none. */
 bool text_names(const char *words, const char *word, bool any_case);

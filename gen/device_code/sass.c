@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/text.h"
 #include "gen/device_code/device_code.h"
 
 struct sass_instruction {
@@ -30,10 +31,6 @@ static void find(struct sass_check *check, int claim, enum verdict verdict, cons
                  const char *message) {
   const struct code_location location = location_of(check, instruction);
   device_find(&check->code, claim, verdict, &location, message);
-}
-
-static bool starts_with(const char *text, const char *start) {
-  return strncmp(text, start, strlen(start)) == 0;
 }
 
 /* ---- Instructions ---- */
@@ -80,13 +77,13 @@ static void check_call(struct sass_check *check, const struct sass_instruction *
 /* R1 is the stack's end: it is taken from the launch, then moved by constants. */
 static void check_stack(struct sass_check *check, const struct sass_instruction *instruction) {
   const char *operands = instruction->operands;
-  if (!starts_with(operands, "R1,")) return;
-  bool is_read = starts_with(instruction->name, "ST") || starts_with(instruction->name, "RED");
+  if (!text_begins(operands, "R1,")) return;
+  bool is_read = text_begins(instruction->name, "ST") || text_begins(instruction->name, "RED");
   bool taken = strstr(operands, "c[") != NULL && strstr(operands, "R1, R1") == NULL;
   if (is_read || taken) return;
   const char *by = strstr(operands, "0x");
   int64_t bytes = by != NULL ? strtoll(by, NULL, 16) : -1;
-  bool moves = starts_with(operands, "R1, R1, ") && bytes >= 0 && bytes <= UINT32_MAX &&
+  bool moves = text_begins(operands, "R1, R1, ") && bytes >= 0 && bytes <= UINT32_MAX &&
                strstr(instruction->name, "ADD") != NULL;
   if (!moves) {
     find(check, check->code.memory, VERDICT_BROKEN, instruction, "a stack of a size that is not known before");
@@ -106,7 +103,7 @@ static bool reads_clock(const char *operands) {
 
 /* Sums of floating-point numbers whose order the scheduler chooses. */
 static bool is_unordered(const char *name) {
-  bool atomic = starts_with(name, "ATOM") || starts_with(name, "RED.");
+  bool atomic = text_begins(name, "ATOM") || text_begins(name, "RED.");
   bool real = strstr(name, ".F16") != NULL || strstr(name, ".F32") != NULL || strstr(name, ".F64") != NULL ||
               strstr(name, ".BF16") != NULL;
   return atomic && real && strstr(name, ".ADD") != NULL;
@@ -143,7 +140,7 @@ static const char *skip_blanks(const char *at) {
 /* An instruction after its address; false: there is none. */
 static bool read_instruction(struct arena *arena, const char *line, struct sass_instruction *instruction) {
   const char *at = skip_blanks(line);
-  if (!starts_with(at, "/*") || strstr(at, "*/") == NULL) return false;
+  if (!text_begins(at, "/*") || strstr(at, "*/") == NULL) return false;
   at = skip_blanks(strstr(at, "*/") + 2);
   instruction->is_guarded = *at == '@';
   if (*at == '@') at = skip_blanks(at + strcspn(at, " \t"));
@@ -172,7 +169,7 @@ static void read_location(struct sass_check *check, const char *line) {
 }
 
 static void enter(struct sass_check *check, const char *label) {
-  bool local = starts_with(label, ".L") || starts_with(label, ".text.");
+  bool local = text_begins(label, ".L") || text_begins(label, ".text.");
   ARENA_PUSH(check->code.arena, check->code.labels, label);
   if (local) return;
   check->code.function = label;
@@ -209,7 +206,7 @@ static void check_all(struct sass_check *check) {
     const char *label = read_label(check->code.arena, line);
     if (label != NULL) ARENA_PUSH(check->code.arena, check->code.defined, label);
     check->code.n_kernels += strstr(line, "STO_CUDA_ENTRY") != NULL;
-    check->code.audit->n_functions += label != NULL && !starts_with(label, ".");
+    check->code.audit->n_functions += label != NULL && !text_begins(label, ".");
   }
   for (int i = 0; i < lines->count; i++)
     check_line(check, arena_copy(check->code.arena, lines->starts[i], (size_t)lines->lengths[i]), i + 1);

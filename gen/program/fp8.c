@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/base/path.h"
+#include "gen/base/text.h"
 #include "gen/program/stage_parameters.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
@@ -16,18 +17,14 @@ static const char *last_name(const char *path) {
   return dot != NULL ? dot + 1 : path;
 }
 
-static bool begins_with(const char *text, const char *beginning) {
-  return strncmp(text, beginning, strlen(beginning)) == 0;
-}
-
 bool is_fp8_state(const char *name) {
   const char *last = last_name(name);
-  return begins_with(last, fp8_scale_beginning) || begins_with(last, fp8_history_beginning);
+  return text_begins(last, fp8_scale_beginning) || text_begins(last, fp8_history_beginning);
 }
 
 const struct weight *fp8_history(const struct program *program, const struct weight *scale) {
   const char *last = last_name(scale->path);
-  if (!scale->parameter->buffer || !begins_with(last, fp8_scale_beginning)) return NULL;
+  if (!scale->parameter->buffer || !text_begins(last, fp8_scale_beginning)) return NULL;
   const char *path = arena_printf(program->arena, "%.*s%s%s", (int)(last - scale->path), scale->path,
                                   fp8_history_beginning, last + strlen(fp8_scale_beginning));
   return weight_named(program->weights, path);

@@ -65,16 +65,12 @@ static bool write_parts(const struct filling *filling, const struct inputs *inpu
   return true;
 }
 
-static bool begins(const char *text, const char *with) {
-  return strncmp(text, with, strlen(with)) == 0;
-}
-
 static void put_sources(struct filling *filling, const struct needs *needs) {
   static const char own[] = "share/bundle/";
   for (int i = 0; i < accel_source_count; i++) {
     const char *name = accel_sources[i].name;
-    if (begins(name, "share/test/") || !target_takes(needs->target, name, needs->ranks > 1)) continue;
-    if (begins(name, own)) name += sizeof own - 1;
+    if (text_begins(name, "share/test/") || !target_takes(needs->target, name, needs->ranks > 1)) continue;
+    if (text_begins(name, own)) name += sizeof own - 1;
     put(filling, name, accel_sources[i].text, strlen(accel_sources[i].text));
   }
 }

@@ -2,7 +2,7 @@
  *
  * A loop is followed once, with its counter as a variable. What an iteration writes becomes pieces: so many digits of a
  * place, each a variable times bytes, and the term that is there. What it reads of earlier iterations has to be the
- * same place, or a sum that goes on: then it is the sum over the variable. Whatever is not of these forms is not
+ * same place, or a running sum: then it is the sum over the variable. Whatever is not of these forms is not
  * lifted.
  *
  * Two things are assumed, which the audit proves: that threads which share out iterations do not race, and that

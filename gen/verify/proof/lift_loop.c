@@ -141,7 +141,7 @@ static const struct term *place_in_iteration(struct lift *lift, const struct pie
   return byte;
 }
 
-/* Values of a place that is the same in all iterations: a sum that goes on, or what the last one leaves. */
+/* Values of a place that is the same in all iterations: a running sum, or what the last one leaves. */
 static void sum_up(struct following *f, const struct piece *const *made, int memory, struct piece *piece,
                    bool of_data) {
   struct lift *lift = f->lift;
