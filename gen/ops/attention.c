@@ -424,7 +424,7 @@ static struct hlo lower_masked(struct stablehlo *hlo, struct hlo scores, int sta
   return hlo_select(hlo, seen, scores, hlo_number(-INFINITY));
 }
 
-/* Scores with the bias, which kernels let sink no lower than float32 goes on, and without keys that are not seen. */
+/* Scores with the bias, which kernels let sink no lower than the least float32, and without keys that are not seen. */
 static struct hlo lower_biased(struct stablehlo *hlo, struct hlo scores) {
   const struct hlo sum = hlo_add(hlo, scores, hlo_input(hlo, hlo_node(hlo)->n_inputs - 1));
   return lower_masked(hlo, hlo_binary(hlo, "maximum", sum, hlo_number(-3e38)), 0);

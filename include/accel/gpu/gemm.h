@@ -27,7 +27,7 @@ extern "C" {
  *                   transposed, the gradient of its bias
  *   SUM_B           y = a b, and bias[column] = Σ over depth of b[depth][column]
  *   SCALED          y = bias[0] aux[0] (a b): of codes of 8 bits, each with a float on the device by which its factor
- * is multiplied; a_column and b_row are 1
+ *                   is multiplied; a_column and b_row are 1
  *
  * Sums are written, also where the GEMM accumulates. */
 enum accel_epilogue {
