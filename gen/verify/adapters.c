@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gen/verify/rules.h"
+#include "gen/verify/rules/rules.h"
 
 /* By the last names of the module's path, or by a pattern over the whole of it. */
 static bool names(const char *target, const char *module) {

@@ -3,7 +3,7 @@
 #define ACCEL_VERIFY_MEASURE_H
 
 #include "gen/verify/native.h"
-#include "gen/verify/rules.h"
+#include "gen/verify/rules/rules.h"
 #include "gen/verify/tape/reading.h"
 
 enum { MOST_TENSORS_OF_BATCH = 64 };

@@ -2,7 +2,7 @@
 #ifndef ACCEL_VERIFY_RANGES_H
 #define ACCEL_VERIFY_RANGES_H
 
-#include "gen/verify/rules.h"
+#include "gen/verify/rules/rules.h"
 #include "gen/verify/tape/tape.h"
 
 struct range {

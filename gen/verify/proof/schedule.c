@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "gen/verify/rules.h"
+#include "gen/verify/rules/rules.h"
 
 /* A rate by its numbers: the steps of warm-up and decay, and the rates at both ends. */
 struct rate {

@@ -5,7 +5,7 @@
 
 #include "gen/verify/proof/lift.h"
 #include "gen/verify/proof/optimizers.h"
-#include "gen/verify/rules.h"
+#include "gen/verify/rules/rules.h"
 
 enum { FLOAT = 4, MOST_UPDATED = 2 + MOST_MOMENTS };
 

@@ -1,4 +1,4 @@
-#include "gen/verify/rules.h"
+#include "gen/verify/rules/rules.h"
 
 #include <math.h>
 #include <regex.h>

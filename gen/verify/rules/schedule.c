@@ -1,7 +1,7 @@
 /* The learning rate of a step, as docs/job.md writes it. */
 #include <math.h>
 
-#include "gen/verify/rules.h"
+#include "gen/verify/rules/rules.h"
 
 /* How often the schedule advances in a step: once for each batch that ranks take, but not where they divide one. */
 static int64_t pace(const struct job *job) {
