@@ -14,7 +14,7 @@ void rt_xla_require(bool good, const struct problem *problem) {
 
 struct xla *rt_xla_start(const char *kind) {
   char path[4096];
-  struct xla *xla;
+  struct xla *xla = NULL;
   struct problem problem;
   rt_xla_require(rt_xla_find(kind, path, sizeof path, &problem) && rt_xla_open(path, &xla, &problem), &problem);
   return xla;

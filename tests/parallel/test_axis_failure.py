@@ -94,7 +94,7 @@ class Axes(unittest.TestCase):
     def started(self, trainer):
         subprocess.run(["rm", "-rf", trainer.folder / "run"], check=True)
         running = self.running(trainer)
-        wait_for(lambda: list((trainer.folder / "run").rglob("manifest.json")), "a checkpoint")
+        wait_for(lambda: list((trainer.folder / "run").glob("checkpoints/*/manifest.json")), "a checkpoint")
         return running
 
     def test_one_is_killed(self):

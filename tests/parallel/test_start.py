@@ -83,7 +83,7 @@ class Started(unittest.TestCase):
         wait_for(lambda: lines.exists() and lines.read_text().count("\n") > 2, "steps")
 
     def checkpoints(self):
-        return len(list((self.trainer.folder / "run").rglob("manifest.json")))
+        return len(list((self.trainer.folder / "run").glob("checkpoints/*/manifest.json")))
 
 
 @functools.cache
