@@ -70,7 +70,7 @@ def build(cases, program):
                       "int main(int argc, char **argv) {\n"
                       f"  return argc == 2 ? run_calls(calls, {len(cases)}, argv[1]) : 2;\n}}\n")
     subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-D_POSIX_C_SOURCE=200809L", "-I.", "-Iinclude", "-o", program,
-                    source, *(f"build/lib/verify{part}.a" for part in ("", "_tape")), "-fopenmp", "-lm"], check=True)
+                    source, "build/libaccel-gen.a", "build/libaccel-runtime/base.a", "@build/config/libclang.libs", "-fopenmp", "-lm"], check=True)
     values = array.array("d", (float(x) for case in cases for t in case["tensors"].values() for x in t["elements"]))
     (FOLDER / "calls.bin").write_bytes(values.tobytes())
 
