@@ -15,10 +15,10 @@ import sys
 import tempfile
 
 sys.path[:0] = ["tests/verify", "tests/program"]
-from edits import CLIPPED, CURVE, EDITS, EVERY, GPT, LLAMA, MLP, NESTEROV, OF_FUNCTIONS, SCALED, WARM
+from edits import CLIPPED, CURVE, EDITS, EVERY, GPT, LLAMA, MLP, NESTEROV, OF_FUNCTIONS, REPLICAS, SCALED, SHARDS, WARM
 from harness import GENERATOR
 from rotation import is_in_turn
-from test_sabotage import BETAS, JOBS, mlp
+from test_sabotage import BETAS, CURVED, JOBS, mlp
 
 FOLDER = pathlib.Path("build/tests/verify")
 CONSTANTS = ["1", "0.5", "1e-5", "1e-6"]
@@ -71,6 +71,9 @@ SCHEDULES = [
     ({"name": "wsd", "warmup_steps": 3, "decay_fraction": 0.3, "decay_type": "sqrt"}, "sqrt(done)|done"),
 ]
 
+# A schedule that advances by as many as there are ranks.
+JOBS["curve_of_ranks"] = {**JOBS[REPLICAS], **CURVED}
+
 # Edits of a function's loops that no term shows to be what they were: each has to be found.
 LOOPS = [
     ("a reduction that is none", GPT, "#pragma omp simd reduction(+ : sum)", "#pragma omp simd", "cross_entropy_2x8x24"),
@@ -110,6 +113,8 @@ LOOPS = [
     ("a branch that a number weighs", NESTEROV, "    const float w = weights[i] - rate * (g + 0.9f * m);\n",
      "    float w = weights[i];\n    if (rate) w = weights[i] - (g + 0.9f * m);\n", "update"),
     ("a rate that ends early", CURVE, "  const double warm =", "  if (at == 11) return 0.0;\n  const double warm =", "learning_rate"),
+    ("a rate of one rank", "curve_of_ranks", "at = step * 2;", "at = step;", "learning_rate"),
+    ("a rate that turns at a step of ranks", "curve_of_ranks", "at = step * 2;", "at = step * 2 + (step == 13);", "learning_rate"),
     ("a norm of a part", SCALED, "arena->all_gradients, 192, unscale", "arena->all_gradients, 191, unscale", "gradient_norm"),
     ("a norm that is not scaled", SCALED, "arena->all_gradients, 192, unscale", "arena->all_gradients, 192, 1.0f", "gradient_norm"),
     ("an average that begins late", MLP, "at < 1 ? 1.0f", "at < 2 ? 1.0f", "update"),
@@ -189,6 +194,15 @@ def check_rules(bench):
         print(f"# {function} of {name}: {len(edits)} edits of {len(text)} bytes")
 
 
+def check_part(bench):
+    """The norm of a rank's part of the gradient is not proved to be that of the whole."""
+    text, together = bench.text(SHARDS), "  accel_all_reduce_doubles(ACCEL_DP_SHARD, &total, 1);\n"
+    if together not in text:
+        return "there is nothing to edit"
+    found = bench.prove(SHARDS, text.replace(together, ""))
+    return None if found.get("clip_factor") is not None and found["gradient_norm"] is None else f"it is proved: {found}"
+
+
 def main(arguments):
     everything = "--all" in arguments or os.environ.get("CASES") == "all"
     failed = 0
@@ -204,6 +218,9 @@ def main(arguments):
         wrong = list(check_rules(bench))
         print("not ok rules: " + "; ".join(wrong) if wrong else "ok rules")
         failed += len(wrong)
+        wrong = check_part(bench)
+        print(f"not ok the norm of a part: {wrong}" if wrong else "ok the norm of a part")
+        failed += wrong is not None
         edits = [(kind, *rest) for kind, *rest in LOOPS]
         edits += [e[:4] for i, e in enumerate([*EDITS, *(e[:4] for e in OF_FUNCTIONS)]) if everything or is_in_turn(i, 8)]
         for kind, name, old, new, *function in edits:

@@ -4,7 +4,7 @@
 
 #include "gen/verify/rules/rules.h"
 
-/* A rate by its numbers: the steps of warm-up and decay, and the rates at both ends. */
+/* A rate by its numbers: how far the schedule is, the lengths of warm-up and decay, and the rates at both ends. */
 struct rate {
   struct terms *terms;
   const struct job *job;
@@ -104,7 +104,8 @@ static const struct term *unwarmed(const struct rate *r) {
   return r->at;
 }
 
-const struct term *rate_term(struct terms *terms, const struct job *job, const struct term *at) {
+const struct term *rate_term(struct terms *terms, const struct job *job, const struct term *step) {
+  const struct term *at = term_scale(terms, step, (double)rule_pace(job));
   const struct rate r = {terms, job, at, rule_warmup(job), rule_decay(job), job->optimizer.lr, job->schedule.min_lr};
   const struct term *rate = unwarmed(&r);
   if (r.warmup == 0) return rate;

@@ -5,7 +5,7 @@
 #include "gen/spec/job.h"
 #include "gen/verify/proof/term.h"
 
-/* The rate of step `at`, counted from 0, as docs/job.md writes it; where there is no term of it, terms_failure(). */
-const struct term *rate_term(struct terms *terms, const struct job *job, const struct term *at);
+/* The rate of `step`, counted from 0, as docs/job.md writes it; where there is no term of it, terms_failure(). */
+const struct term *rate_term(struct terms *terms, const struct job *job, const struct term *step);
 
 #endif

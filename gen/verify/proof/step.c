@@ -27,12 +27,18 @@ static const struct term *smoothing(const struct stepping_function *f) {
   return smoothing_term(f->terms, f->job, parameter_of(f));
 }
 
+/* Whether a rank may have a part of the gradient alone. */
+static bool has_part(const struct job *job) {
+  const int64_t *axes = job->parallelism.axes;
+  return axes[AXIS_DP_SHARD] > 1 || axes[AXIS_TP] > 1 || axes[AXIS_PP] > 1 || axes[AXIS_EP] > 1;
+}
+
 /* The root of the sum of squares of the whole gradient, times what it is multiplied by. */
 static const struct term *norm(const struct stepping_function *f) {
   enum { FLOAT = 4 };
   struct placed_array all;
   struct terms *terms = f->terms;
-  if (f->job->optimizer.norm_type != NORM_2 || !proof_arena_array(f->tree, "all_gradients", &all)) {
+  if (f->job->optimizer.norm_type != NORM_2 || has_part(f->job) || !proof_arena_array(f->tree, "all_gradients", &all)) {
     terms_fail(terms, "there is no term of its norm");
     return term_number(terms, 0);
   }

@@ -51,7 +51,10 @@ bool rule_matches(const char *pattern, const char *name);
 /* The learning rate of step `at`, and the factor of the weight decay there. */
 double rule_rate(const struct job *job, int64_t at);
 
-/* The steps of its warm-up, and the step at which its decay ends. */
+/* How often the schedule advances in a step: once for each batch that ranks take, but not where they divide one. */
+int64_t rule_pace(const struct job *job);
+
+/* The length of its warm-up, and where its decay ends: in what it advances by, of which a step has rule_pace(). */
 double rule_warmup(const struct job *job);
 double rule_decay(const struct job *job);
 

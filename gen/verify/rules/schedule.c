@@ -3,8 +3,7 @@
 
 #include "gen/verify/rules/rules.h"
 
-/* How often the schedule advances in a step: once for each batch that ranks take, but not where they divide one. */
-static int64_t pace(const struct job *job) {
+int64_t rule_pace(const struct job *job) {
   const bool alike = job->data.split_batches || job_has_tree(job) || !job->schedule.step_with_optimizer;
   return alike ? 1 : job_batch_ranks(job);
 }
@@ -17,13 +16,14 @@ static double steps_of(const struct job *job, int64_t samples) {
 double rule_warmup(const struct job *job) {
   if (job->schedule.warmup_samples > 0) return steps_of(job, job->schedule.warmup_samples);
   if (job->schedule.warmup_fraction > 0)
-    return ceil(job->schedule.warmup_fraction * (double)(job->training.steps * pace(job)));
+    return ceil(job->schedule.warmup_fraction * (double)(job->training.steps * rule_pace(job)));
   return (double)job->schedule.warmup_steps;
 }
 
 double rule_decay(const struct job *job) {
   if (job->schedule.decay_samples > 0) return steps_of(job, job->schedule.decay_samples);
-  return job->schedule.decay_steps > 0 ? (double)job->schedule.decay_steps : (double)(job->training.steps * pace(job));
+  return job->schedule.decay_steps > 0 ? (double)job->schedule.decay_steps
+                                       : (double)(job->training.steps * rule_pace(job));
 }
 
 /* wsd: the step at which the decay begins. */
@@ -89,14 +89,14 @@ static double unwarmed(const struct job *job, double n) {
 }
 
 double rule_rate(const struct job *job, int64_t at) {
-  const double n = (double)(at * pace(job)), W = rule_warmup(job);
+  const double n = (double)(at * rule_pace(job)), W = rule_warmup(job);
   const double rate = unwarmed(job, n);
   return job->schedule.name != SCHEDULE_ONE_CYCLE && n < W ? rate * (n + 1) / W : rate;
 }
 
 int rule_corners(const struct job *job, int64_t *steps, int most) {
   const int64_t W = (int64_t)rule_warmup(job), D = (int64_t)rule_decay(job), last = job->training.steps - 1;
-  const int64_t each = pace(job), S = (int64_t)stable_until(job);
+  const int64_t each = rule_pace(job), S = (int64_t)stable_until(job);
   const int64_t candidates[] = {W / each - 1, W / each,     W / each + 1, (W + D) / 2 / each,
                                 S / each,     D / each - 1, D / each,     last};
   int count = 0;
