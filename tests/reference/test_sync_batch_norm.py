@@ -8,21 +8,24 @@ import unittest
 import torch
 import torch.nn.functional as F
 from peers import add_gradients, own_rows, rows_of, trained
-from rows import GENERATOR, WIDTH, Mlp, relative
+from rows import FEATURES, GENERATOR, WIDTH, Mlp, random_weights, relative, shapes_of
 
 MODEL = pathlib.Path(__file__).resolve().parent / "models" / "normed.c"
 STEPS, LR = 50, 0.05
 
 
 class Normed(Mlp):
-    """models/normed.c with one hidden layer."""
+    """models/normed.c, as deep and wide as its weights."""
 
     def __init__(self, weights):
         super().__init__(weights)
-        self.hidden[0].norm = torch.nn.BatchNorm1d(WIDTH)
+        for layer in self.hidden:
+            layer.norm = torch.nn.BatchNorm1d(layer.out_features)
 
     def forward(self, x):
-        return self.output(F.relu(self.hidden[0].norm(self.hidden[0](x))))
+        for layer in self.hidden:
+            x = F.relu(layer.norm(layer(x)))
+        return self.output(x)
 
 
 def alone(rows, ranks, micro):
@@ -40,10 +43,10 @@ def alone(rows, ranks, micro):
 
 
 class SyncBatchNorm(unittest.TestCase):
-    def check(self, ranks, batch, micro=1, near=1e-6, **groups):
+    def check(self, ranks, batch, micro=1, near=1e-6, layers=1, width=WIDTH, **groups):
         parallelism = {"sync_batch_norm": True, **groups.pop("parallelism", {})}
-        rows = rows_of(ranks, batch, STEPS, micro, model=MODEL, config={"width": WIDTH, "n_classes": 3},
-                       parallelism=parallelism, optimizer={"name": "sgd", "lr": LR, "momentum": 0.9, "clip_grad_norm": 0.5},
+        rows = rows_of(ranks, batch, STEPS, micro, model=MODEL, config={"n_layer": layers, "width": width, "n_classes": 3},
+                       weights=random_weights(shapes=shapes_of(layers, width)), parallelism=parallelism, optimizer={"name": "sgd", "lr": LR, "momentum": 0.9, "clip_grad_norm": 0.5},
                        **groups)
         rows.trainer.job["model"]["fresh"] = ["*norm*"]
         rows.trainer.write()
@@ -74,6 +77,12 @@ class SyncBatchNorm(unittest.TestCase):
 
     def test_states_divided(self):
         self.check(4, 2, parallelism={"sync_batch_norm": True, "zero_stage": 1, "dp_shard": 2})
+
+    def test_gradients_divided(self):
+        """Gradients of layers that take each other's memory, next to statistics that are whole on every rank."""
+        rows = self.check(2, 12, layers=3, width=FEATURES, parallelism={"sync_batch_norm": True, "zero_stage": 2})
+        sums = [c["what"] for c in rows.trainer.plan()["collectives"] if c["what"].startswith("gradients of hidden")]
+        self.assertEqual(sums, [f"gradients of hidden.{i}.norm.bias and 3 more" for i in (2, 1, 0)])
 
 
 if __name__ == "__main__":
