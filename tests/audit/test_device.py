@@ -164,6 +164,21 @@ def barrier_problem(folder):
     return audit(folder)
 
 
+def rows_problem(folder):
+    """Rows of a norm that end within a warp are each one block's own, until the bound of a column lets it reach the next row."""
+    folder.mkdir()
+    config = {"n_layer": 1, "n_head": 2, "n_embd": 160, "vocab_size": 256, "block_size": 32}
+    generate(job_of(1, 3, 32, config=config), folder, "train")
+    why = audit(folder)
+    text = (folder / "program.cu").read_text()
+    bound = "      if (c >= 160) break;\n      accel_pack<float, width> to;\n"
+    if why or bound not in text:
+        return why or "the norm's kernel is another one"
+    (folder / "program.cu").write_text(text.replace(bound, bound.replace("160", "161")))
+    why = audit(folder)
+    return None if any("no-race " in line and "another block" in line for line in (why or "holds").splitlines()) else why or "holds"
+
+
 def main():
     failed = taken = 0
     chosen = in_turn(CASES, 8)
@@ -188,6 +203,7 @@ def main():
         failed += check("averages on the host", offload_problem(folder / "averages", "own_weights", **averages))
         failed += check("images", images_problem(folder / "images"))
         failed += check("batches of an evaluator", batches_problem(folder / "batches"))
+        failed += check("rows that end within a warp", rows_problem(folder / "rows"))
         failed += check("threads that meet", barrier_problem(folder / "barrier"))
         failed += check("parts without a type", unmaterialised_problem(folder / "unmaterialised"))
         failed += check("without the kernels' file", None if why and "there is no program.cu" in why else why or "holds")

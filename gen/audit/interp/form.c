@@ -84,6 +84,21 @@ int64_t form_factor(const struct form *form, int symbol) {
   return 0;
 }
 
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    const int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return llabs(a);
+}
+
+int64_t form_step(const struct form *form) {
+  int64_t step = 0;
+  for (int i = 0; i < form->n_terms; i++) step = common_divisor(step, form->terms[i].factor);
+  return step;
+}
+
 /* ---- Equations ---- */
 
 /* With a factor that is not negative. */

@@ -33,6 +33,7 @@ const struct form *form_divided(struct arena *arena, const struct form *form, in
 
 bool form_equal(const struct form *a, const struct form *b);
 int64_t form_factor(const struct form *form, int symbol); /* 0: it has no such term */
+int64_t form_step(const struct form *form);               /* the greatest divisor of all factors; 0: it is a constant */
 
 /* ---- Equations ---- */
 

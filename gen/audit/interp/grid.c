@@ -58,6 +58,46 @@ const struct form *interp_grid_expanded(struct interp *interp, const struct form
   return expanded;
 }
 
+/* By how much the form of a variable counts in another form that has all of it; 0: it has not. */
+static int64_t factor_in(const struct form *form, const struct form *variable) {
+  const int64_t of = variable->terms[0].factor, factor = form_factor(form, variable->terms[0].symbol) / of;
+  for (int i = 0; i < variable->n_terms; i++)
+    if (form_factor(form, variable->terms[i].symbol) != bounded_multiply(factor, variable->terms[i].factor)) return 0;
+  return factor;
+}
+
+/* The variable of the fewest terms, but of several, all of them in a form, whose range is narrower than its own form;
+ * NULL: there is none. */
+static const struct value *narrowed_part(const struct interp *interp, const struct form *form) {
+  const struct value *found = NULL;
+  for (int i = interp->region->first_object; i < interp->n_objects; i++) {
+    const struct value *value = &interp->states[i].value;
+    if (value->kind != VALUE_INTEGER || value->form == NULL || value->form->n_terms < 2) continue;
+    const struct span span = interp_region_span(interp, value->form);
+    if (span.low >= value->low && span.high <= value->high) continue;
+    const bool has_fewer = found == NULL || value->form->n_terms < found->form->n_terms;
+    if (has_fewer && factor_in(form, value->form) != 0) found = value;
+  }
+  return found;
+}
+
+const struct form *interp_grid_bounded(struct interp *interp, const struct form *form) {
+  const struct value *value = narrowed_part(interp, form);
+  if (value == NULL) return form;
+  const struct form *part = value->form;
+  const int64_t step = form_step(part);
+  const struct span all = interp_region_span(interp, part);
+  const int64_t low = value->low > all.low ? value->low : all.low,
+                high = value->high < all.high ? value->high : all.high;
+  const int64_t past = low - all.low, last = high - all.low;
+  if (past < 0 || last < past) return form;
+  const struct span span = {(past + step - 1) / step, last / step};
+  const int64_t factor = factor_in(form, part);
+  const struct form *rest = form_sum(interp->forms, form, part, -factor); /* the part is the least of it and steps */
+  rest = form_sum(interp->forms, rest, form_constant(interp->forms, bounded_multiply(factor, all.low)), 1);
+  return form_sum(interp->forms, rest, interp_region_new(interp, (struct symbol){.span = span}), factor * step);
+}
+
 /* The form of a variable that has this symbol, also in the sum that it stands for; NULL: it has it not. */
 static const struct form *form_with(const struct interp *interp, const struct value *value, int symbol) {
   const struct form *form = value->kind == VALUE_INTEGER ? value->form : NULL;

@@ -330,13 +330,15 @@ static enum solution overlap_of(const struct pair *pair) {
   return parts.n_numbers > 0 && solve(&parts) == SOLUTION_NONE ? SOLUTION_NONE : solution;
 }
 
-static enum solution overlap(struct pair *pair) {
-  const enum solution solution = overlap_of(pair);
-  if (solution == SOLUTION_NONE || (pair->a->coarse == NULL && pair->b->coarse == NULL)) return solution;
+static enum solution overlap(const struct pair *pair) {
+  enum solution solution = overlap_of(pair);
   struct pair coarse = *pair;
-  if (pair->a->coarse != NULL) coarse.a = pair->a->coarse;
-  if (pair->b->coarse != NULL) coarse.b = pair->b->coarse;
-  return overlap_of(&coarse) == SOLUTION_NONE ? SOLUTION_NONE : SOLUTION_NOT_KNOWN;
+  while (solution != SOLUTION_NONE && (coarse.a->coarse != NULL || coarse.b->coarse != NULL)) {
+    if (coarse.a->coarse != NULL) coarse.a = coarse.a->coarse;
+    if (coarse.b->coarse != NULL) coarse.b = coarse.b->coarse;
+    solution = overlap_of(&coarse) == SOLUTION_NONE ? SOLUTION_NONE : SOLUTION_NOT_KNOWN;
+  }
+  return solution;
 }
 
 /* Where the program's own text does it. */

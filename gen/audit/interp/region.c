@@ -152,13 +152,31 @@ static bool is_constant(const struct object *object) {
   return object->kind == OBJECT_STATIC && object->variable->is_constant;
 }
 
+/* Whether the symbols that stand for sums in coarser forms of two accesses of one form are bounded alike. */
+static bool same_coarse(const struct access *a, const struct access *b) {
+  const struct form *of = a->at;
+  while (a->coarse != NULL && b->coarse != NULL) {
+    a = a->coarse;
+    b = b->coarse;
+    if (a->at->n_terms != b->at->n_terms || a->at->constant != b->at->constant) return false;
+    for (int i = 0; i < a->at->n_terms; i++) {
+      const struct term s = a->at->terms[i], t = b->at->terms[i];
+      const bool is_sum = form_factor(of, s.symbol) == 0 && form_factor(of, t.symbol) == 0;
+      if (s.factor != t.factor || (s.symbol != t.symbol && !is_sum) ||
+          memcmp(&a->spans[i], &b->spans[i], sizeof a->spans[i]) != 0)
+        return false;
+    }
+  }
+  return a->coarse == b->coarse;
+}
+
 /* Whether all that the second one reaches is in the first one. */
 static bool same_access(const struct access *a, const struct access *b) {
   if (a->reach.low > b->reach.low || a->reach.high < b->reach.high) return false;
   if (a->object != b->object || a->is_write != b->is_write || a->phase != b->phase || a->size != b->size ||
       a->guard != b->guard || a->share.number != b->share.number || a->share.doer != b->share.doer ||
       a->is_certain != b->is_certain || a->call != b->call || a->warp_phase != b->warp_phase ||
-      a->n_fixed != b->n_fixed || !form_equal(a->at, b->at))
+      a->n_fixed != b->n_fixed || !form_equal(a->at, b->at) || !same_coarse(a, b))
     return false;
   return memcmp(a->iterations, b->iterations, sizeof a->iterations) == 0 &&
          memcmp(a->share.symbols, b->share.symbols, sizeof a->share.symbols) == 0 &&
@@ -217,6 +235,23 @@ static struct access complete(struct interp *interp, struct access access, struc
   return access;
 }
 
+/* An access of a kernel, by a form with all sums, and as coarser ones by forms with symbols for them. */
+static struct access with_sums(struct interp *interp, struct access access, struct span bytes) {
+  const struct form *form = access.at, *expanded = interp_grid_expanded(interp, form);
+  const struct form *forms[] = {interp_grid_bounded(interp, form), form, expanded};
+  for (int i = 0; i < 3; i++) {
+    if (forms[i] == NULL || (i > 0 && forms[i] == access.at)) continue;
+    if (i > 0) {
+      struct access *coarse = arena_alloc(interp->forms, sizeof *coarse);
+      *coarse = access;
+      access.coarse = coarse;
+    }
+    access.at = forms[i];
+    access = complete(interp, access, bytes);
+  }
+  return access;
+}
+
 void interp_region_access(struct interp *interp, struct value at, int64_t size, bool is_write,
                           const struct syntax *node) {
   struct region *region = interp->region;
@@ -247,16 +282,7 @@ void interp_region_access(struct interp *interp, struct value at, int64_t size, 
                                 .at = form,
                                 .size = size,
                                 .node = node};
-  const struct form *expanded = region->grid.is_one ? interp_grid_expanded(interp, form) : form;
-  struct access found = complete(interp, access, bytes);
-  if (expanded != NULL && expanded != form) {
-    struct access *coarse = arena_alloc(interp->forms, sizeof *coarse);
-    *coarse = found;
-    found.at = expanded;
-    found = complete(interp, found, bytes);
-    found.coarse = coarse;
-  }
-  add_access(interp, found);
+  add_access(interp, region->grid.is_one ? with_sums(interp, access, bytes) : complete(interp, access, bytes));
 }
 
 void interp_region_scalar(struct interp *interp, struct lvalue lvalue, bool is_write, const struct syntax *node) {

@@ -52,7 +52,7 @@ struct access {
   int n_warp_loops;          /* the loops around it in which they do, */
   const struct fixed *fixed; /* and what is known of numbers */
   int n_fixed;
-  const struct access *coarse; /* in a kernel: with symbols in place of their sums; NULL: the same */
+  const struct access *coarse; /* in a kernel: with symbols in place of sums, once more or once; NULL: the same */
 };
 
 /* Which loops are followed in parts, where less does not tell. */
@@ -197,6 +197,9 @@ struct span interp_grid_span(const struct interp *interp, int symbol);
 /* The form of a counter whose range is narrower than its form: a symbol for it, with its sum; a form with all sums. */
 const struct form *interp_grid_counter(struct interp *interp, struct value counter);
 const struct form *interp_grid_expanded(struct interp *interp, const struct form *form);
+/* A form in which one symbol stands for what it has of a variable of several terms, bounded as conditions leave that
+ * variable; the form itself: there is no such variable. */
+const struct form *interp_grid_bounded(struct interp *interp, const struct form *form);
 int interp_grid_find_races(struct interp *interp, const struct region *region, bool reports);
 
 /* Sweeps (sweep.c): whether an access of so many bytes at each address of this range leaves out some of what is

@@ -41,19 +41,9 @@ bool interp_is_sweep(const struct interp *interp, struct value start, struct val
 
 /* ---- Digits ---- */
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b != 0) {
-    const int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return llabs(a);
-}
-
 /* How many numbers of this form are in the range of a value. */
 static int64_t numbers_of(const struct form *form, struct value value) {
-  int64_t step = 0;
-  for (int i = 0; i < form->n_terms; i++) step = common_divisor(step, form->terms[i].factor);
+  const int64_t step = form_step(form);
   return step == 0 ? 1 : (value.high - value.low) / step + 1;
 }
 
