@@ -233,6 +233,7 @@ form("prmt.b32", "b32", "b32 b32 b32", lambda x, y, s: sum(
     (lambda byte, c: (255 * (byte >> 7) if c & 8 else byte))((y << 32 | x) >> 8 * (s >> 4 * i & 7) & 255, s >> 4 * i) << 8 * i for i in range(4)))
 form("dp2a.lo.u32.u32", "u32", "u32 u32 u32", lambda x, y, z: (x & 65535) * (y & 255) + (x >> 16) * (y >> 8 & 255) + z)
 form("dp2a.hi.u32.u32", "u32", "u32 u32 u32", lambda x, y, z: (x & 65535) * (y >> 16 & 255) + (x >> 16) * (y >> 24) + z)
+form("dp4a.u32.u32", "u32", "u32 u32 u32", lambda x, y, z: sum((x >> i & 255) * (y >> i & 255) for i in (0, 8, 16, 24)) + z)
 form("shf.l.wrap.b32", "b32", "b32 b32 u32", lambda x, y, n: (y << 32 | x) << n % 32 >> 32)
 form("shf.r.wrap.b32", "b32", "b32 b32 u32", lambda x, y, n: (y << 32 | x) >> n % 32)
 for name, function in (("and", lambda p, q: p and q), ("or", lambda p, q: p or q), ("xor", lambda p, q: p != q)):

@@ -48,6 +48,12 @@ static inline u32 permuted(u32 a, u32 b, u32 c) {
   return made;
 }
 
+/* Bytes of a times bytes of b, and c. */
+static inline u32 dot_of_four(u32 a, u32 b, u32 c) {
+  for (int bit = 0; bit < 32; bit += 8) c += (a >> bit & 255) * (b >> bit & 255);
+  return c;
+}
+
 /* Halves of a times bytes of b, from its byte `first` on, and c. */
 static inline u32 dot_of_two(u32 a, u32 b, u32 c, int first) {
   return (a & 0xffff) * (b >> 8 * first & 255) + (a >> 16) * (b >> 8 * (first + 1) & 255) + c;
@@ -112,6 +118,7 @@ static inline u32 dot_of_two(u32 a, u32 b, u32 c, int first) {
   THREE(prmt_b32, u32, u32, u32, u32, permuted(a, b, c))                                                               \
   THREE(dp2a_lo_u32_u32, u32, u32, u32, u32, dot_of_two(a, b, c, 0))                                                   \
   THREE(dp2a_hi_u32_u32, u32, u32, u32, u32, dot_of_two(a, b, c, 2))                                                   \
+  THREE(dp4a_u32_u32, u32, u32, u32, u32, dot_of_four(a, b, c))                                                        \
   THREE(shf_l_wrap_b32, u32, u32, u32, u32, ((u64)b << 32 | a) << (c & 31) >> 32)                                      \
   THREE(shf_r_wrap_b32, u32, u32, u32, u32, ((u64)b << 32 | a) >> (c & 31))
 INTEGERS(DEFINE_ONE, DEFINE_TWO, DEFINE_THREE)
