@@ -51,6 +51,8 @@ TINY |= {"tiny_llama": case("llama", LLAMA, DATA, **SHORT, **BF16),
          "tiny_resnet": case("resnet", SMALL_RESNET, {**test_training.ROWS, "batch_size": 3}, **SHORT),
          "tiny_experts_bf16": case("qwen_moe", EXPERTS, DATA, **SHORT, **BF16),
          "tiny_lstm": case("lstm", {"num_layers": 1, "n_embd": 8, "hidden_size": 12, "vocab_size": 256}, DATA, **SHORT)}
+TINY |= {f"tiny_{name}": case("nanogpt", EXAMPLE, DATA, training={"steps": 3, "seed": 3}, optimizer={"name": name})
+         for name in ("adafactor", "muon", "lamb", "adalomo", "schedule_free_adamw")}
 SMALL = ("tiny", "evaluate_tiny", "generate_tiny", "sharded_averages_of_weights", "tp")  # the suite runs one of these
 ORDERS = 2
 
