@@ -5,6 +5,7 @@
  *                            either in parts of ranks (runtime/weights/parts.h)
  *   scheduler.json           the steps that the schedule has counted, the last rate
  *   sampler.json             the position of the next sample, and fingerprints of the data
+ *                            and of the files that layers stream from
  *   custom_checkpoint_0.bin  what user code has registered, byte by byte
  *   ...                      files of user code, under names of its own
  *   random_states_0.json     the seed and the step: every random number follows from these
@@ -45,7 +46,8 @@ struct checkpoint {
   int n_objects;
   const struct saved_file *files;
   int n_files;
-  const struct json_t *data; /* prints of the run's data (prints.h); NULL: none are stored */
+  const struct json_t *data;    /* prints of the run's data (prints.h); NULL: none are stored */
+  const struct json_t *weights; /* and of the files that layers stream from */
 };
 
 /* Makes the folder next to `folder` that a checkpoint is written in. */

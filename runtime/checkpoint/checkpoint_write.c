@@ -70,8 +70,9 @@ static json_t *scheduler_of(const struct checkpoint *what) {
 
 static json_t *sampler_of(const struct accel_program *program, const struct checkpoint *what) {
   const char *path = program->source[ACCEL_TRAIN].path;
-  return json_pack("{s:I, s:I, s:s?, s:b, s:o*}", "epoch", (json_int_t)what->epoch, "index", (json_int_t)what->index,
-                   "path", path, "shuffle", program->shuffle, "data", json_deep_copy(what->data));
+  return json_pack("{s:I, s:I, s:s?, s:b, s:o*, s:o*}", "epoch", (json_int_t)what->epoch, "index",
+                   (json_int_t)what->index, "path", path, "shuffle", program->shuffle, "data",
+                   json_deep_copy(what->data), "weights", json_deep_copy(what->weights));
 }
 
 static json_t *random_of(const struct accel_program *program, const struct checkpoint *what) {

@@ -1,6 +1,8 @@
 #include "runtime/files/checksum.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { STRIPE = 32 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read as they are");
@@ -89,16 +91,41 @@ uint64_t rt_checksum(const void *bytes, size_t size) {
   return rt_checksum_end(&sum);
 }
 
+enum { PIECE = 1 << 16 };
+
+/* The bytes of piece i, which begins at *at; 0: there are no more. */
+static size_t piece_of(size_t size, int pieces, size_t i, size_t *at) {
+  const bool whole = size / PIECE <= (size_t)pieces || pieces < 2;
+  const size_t stride = whole ? PIECE : (size - PIECE) / (size_t)(pieces - 1);
+  *at = i * stride;
+  if (!whole && i + 1 == (size_t)pieces) *at = size - PIECE;
+  if (whole ? *at >= size : i >= (size_t)pieces) return 0;
+  return size - *at < PIECE ? size - *at : PIECE;
+}
+
 uint64_t rt_checksum_sampled(const void *bytes, size_t size, int pieces) {
-  enum { PIECE = 1 << 16 };
   struct checksum sum = rt_checksum_start();
+  size_t at, count;
   rt_checksum_add(&sum, &size, sizeof size);
-  if (size / PIECE <= (size_t)pieces || pieces < 2) {
-    rt_checksum_add(&sum, bytes, size);
-    return rt_checksum_end(&sum);
-  }
-  size_t stride = (size - PIECE) / (size_t)(pieces - 1);
-  for (int i = 0; i < pieces; i++)
-    rt_checksum_add(&sum, (const uint8_t *)bytes + (i + 1 < pieces ? (size_t)i * stride : size - PIECE), PIECE);
+  for (size_t i = 0; (count = piece_of(size, pieces, i, &at)) > 0; i++)
+    rt_checksum_add(&sum, (const uint8_t *)bytes + at, count);
   return rt_checksum_end(&sum);
+}
+
+bool rt_checksum_sampled_file(int file, size_t size, int pieces, uint64_t *result) {
+  uint8_t piece[PIECE];
+  struct checksum sum = rt_checksum_start();
+  size_t at, count;
+  rt_checksum_add(&sum, &size, sizeof size);
+  for (size_t i = 0; (count = piece_of(size, pieces, i, &at)) > 0; i++) {
+    for (size_t done = 0; done < count;) {
+      const ssize_t now = pread(file, piece + done, count - done, (off_t)(at + done));
+      if (now == 0) errno = EIO; /* it was cut meanwhile */
+      if (now == 0 || (now < 0 && errno != EINTR)) return false;
+      if (now > 0) done += (size_t)now;
+    }
+    rt_checksum_add(&sum, piece, count);
+  }
+  *result = rt_checksum_end(&sum);
+  return true;
 }

@@ -3,6 +3,7 @@
 #ifndef RUNTIME_FILES_CHECKSUM_H
 #define RUNTIME_FILES_CHECKSUM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,5 +25,8 @@ uint64_t rt_checksum(const void *bytes, size_t size);
  * large file. One that is no larger than the pieces is summed whole. */
 enum { RT_MOST_PIECES = 256 };
 uint64_t rt_checksum_sampled(const void *bytes, size_t size, int pieces);
+
+/* The same of an open file of `size` bytes, which is not mapped. False with errno where it cannot be read. */
+bool rt_checksum_sampled_file(int file, size_t size, int pieces, uint64_t *result);
 
 #endif

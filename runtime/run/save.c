@@ -55,8 +55,12 @@ bool accel_mean_is_due(struct accel_run *run, int64_t at) {
 /* Where ranks write their parts all call it, and rank 0 alone gives errors. */
 static bool save_checkpoint(struct accel_run *run, int64_t at, double lr, bool in_background, struct problem *problem) {
   const struct input_position next = rt_input_position(run, at);
-  const struct checkpoint what = {
-      .step = at, .epoch = next.epoch, .index = next.index, .lr = lr, .data = run->saves.prints};
+  const struct checkpoint what = {.step = at,
+                                  .epoch = next.epoch,
+                                  .index = next.index,
+                                  .lr = lr,
+                                  .data = run->saves.prints,
+                                  .weights = run->saves.weights};
   if (!rt_saver_wait(&run->saves.saver, problem)) rt_save_failed(run, problem);
   run->saves.newest_step = at;
   run->saves.newest_time = rt_now();

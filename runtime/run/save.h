@@ -9,14 +9,15 @@ struct json_t;
 
 struct saves {
   struct saver saver;
-  struct json_t *prints; /* of the data, for checkpoints; on rank 0 */
-  int64_t newest_step;   /* the step count of the last save; -1: none */
-  double newest_time;    /* of the last save, or of the start */
-  int64_t checked_at;    /* the step count for which the clock and the signals were checked; -1: none */
-  bool is_timely;        /* and then a save is due by the clock */
-  int signal;            /* and then this had come, which ends the run; 0: none had */
-  bool interrupted;      /* it ended the run before its last step */
-  int64_t mean_at;       /* the step count at which ranks that step alone averaged their weights last; -1: none */
+  struct json_t *prints;  /* of the data, for checkpoints; on rank 0 */
+  struct json_t *weights; /* prints of the files that layers stream from; NULL: none do */
+  int64_t newest_step;    /* the step count of the last save; -1: none */
+  double newest_time;     /* of the last save, or of the start */
+  int64_t checked_at;     /* the step count for which the clock and the signals were checked; -1: none */
+  bool is_timely;         /* and then a save is due by the clock */
+  int signal;             /* and then this had come, which ends the run; 0: none had */
+  bool interrupted;       /* it ended the run before its last step */
+  int64_t mean_at;        /* the step count at which ranks that step alone averaged their weights last; -1: none */
 };
 
 /* What a save did, for the log's line. */

@@ -147,10 +147,14 @@ static bool fill_fresh(const struct accel_program *program, void *weights, struc
 }
 
 /* Layers stay in the file, which stays open. */
-static bool open_streamed(const struct accel_run *run, void *weights, struct problem *problem) {
+static bool open_streamed(struct accel_run *run, void *weights, struct problem *problem) {
   const struct accel_program *program = run->program;
   struct weights_file file;
-  if (!rt_weights_open(&file, program, program->start.path, problem)) return false;
+  if (!rt_weights_open(&file, program, program->start.path, problem) ||
+      !rt_prints_of_weights(&file, &run->saves.weights, problem))
+    return false;
+  if (run->resumption.continues && !rt_prints_check_weights(run->resumption.folder, run->saves.weights, problem))
+    return false;
   if (!run->resumption.continues) rt_weights_fill(program, &file, weights);
   return program->reader->begin(program, &file, weights, problem);
 }
@@ -252,6 +256,7 @@ static void free_run(struct accel_run *run) {
   rt_folder_close(run);
   rt_input_close(run);
   json_decref(run->saves.prints);
+  json_decref(run->saves.weights);
   rt_saver_close(&run->saves.saver);
   if (run->program->disk.disk != NULL) run->program->disk.disk->close();
   if (rt_streams(run->program)) run->program->reader->end();

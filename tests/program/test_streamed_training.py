@@ -164,6 +164,26 @@ class StreamedTraining(Trainers):
 
 
 class Refusals(Trainers):
+    def test_other_weights(self):
+        """A run resumes with the weights that it began with alone. Others, also of the same size, end it and change nothing."""
+        self.publish(3)
+        program = self.build(self.job("disk", 3))
+        self.run_in(program, "--quiet", "--steps", "2")
+        folder, file = self.folder / "run_disk", self.folder / "model.safetensors"
+        began, other = file.read_bytes(), streaming.tensors(3)
+        other["h.2.mlp.c_fc.weight"][0, 0] += 1
+        for metadata, text in ((None, "other content"), ({"longer": "x" * 64}, " bytes")):
+            save_file(other, file, metadata)
+            left = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+            done = subprocess.run([program, "--quiet", "--resume", "auto"], cwd=self.folder, capture_output=True, text=True)
+            with self.subTest(text=text):
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, f"layers stream from other weights than when the run of .*: model.safetensors: .*{text}")
+                self.assertIn("put back the file as it was", done.stderr)
+                self.assertEqual({path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}, left)
+        file.write_bytes(began)
+        self.run_in(program, "--quiet", "--resume", "auto")
+
     def test_refusals(self):
         for trained, keys, text in ((LORA % "true", ["devices.kind=cuda"], "layers come to trainers on processors alone"),
                                     (LORA % "true", ["devices.per_node=2"], "layers come to a trainer of one process alone"),
