@@ -52,6 +52,7 @@
 #include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/pipeline.h"
 #include "gen/plan/ranks/stage_memory.h"
+#include "gen/plan/ranks/streamed_layers.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/plan/report/bytes.h"
 #include "gen/plan/report/figures.h"

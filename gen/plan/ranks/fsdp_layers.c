@@ -1,200 +1,20 @@
 #include "gen/plan/ranks/fsdp_layers.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/graph/weight_visitor.h"
 #include "gen/plan/memory/weights.h"
+#include "gen/plan/ranks/layer_search.h"
 #include "gen/plan/ranks/tree.h"
-#include "gen/program/adapters.h"
 #include "gen/program/match.h"
 #include "gen/program/sharding.h"
 #include "gen/program/storage.h"
-#include "gen/program/target.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 
 /* ---- Which arrays ---- */
-
-/* How often the forward, the backward and an evaluation use an element as a call's parameters, and with which candidate
- * those of the last such call begin. */
-enum { RUNS = 3 };
-struct uses {
-  struct weight_node *element;
-  int times[RUNS], begins[RUNS];
-};
-
-struct layer_search {
-  struct program *program;
-  struct uses *items;
-  int count, capacity;
-  int run, newest, together;     /* the first element of the last call in this run, of so many; -1: none yet */
-  const struct weight *obstacle; /* the first that keeps layers from being held one at a time */
-};
-
-static int64_t elements_of(const struct weight_node *node) {
-  int64_t elements = node->parameter != NULL ? shape_count(node->parameter->shape) : 0;
-  for (int i = 0; i < node->n_children; i++) elements += elements_of(node->children[i]);
-  return elements;
-}
-
-/* The first weight without a gradient that one call alone gives; NULL: all have one. */
-static const struct weight *without_own_gradient(const struct program *program, const struct weight_node *node) {
-  const struct weight *found = NULL;
-  if (node->parameter != NULL) {
-    const struct weight *weight = weight_named(program->weights, node->path);
-    if (node->parameter->buffer && !weights_are_split(program)) return NULL; /* it is there whole */
-    bool alone = weight->gradient >= 0 && (!weight->zero || weight->unreached || gradients_add_up(program));
-    return alone ? NULL : weight;
-  }
-  for (int i = 0; i < node->n_children && found == NULL; i++) found = without_own_gradient(program, node->children[i]);
-  return found;
-}
-
-static bool is_ignored(const struct job *job, const struct weight_node *node) {
-  bool ignored = false;
-  for (int i = 0; i < job->parallelism.n_ignored && node->parameter != NULL; i++)
-    ignored |= name_matches(job->parallelism.ignored[i].name, node->path);
-  for (int i = 0; i < node->n_children && !ignored; i++) ignored = is_ignored(job, node->children[i]);
-  return ignored;
-}
-
-static void add_candidates(struct layer_search *search, struct weight_node *node);
-
-/* Where the map has a layer, or the first thing in it that is elsewhere; NULL: all is in the memory of the device. */
-static const struct place *elsewhere(const struct program *program, const struct weight_node *node) {
-  const struct place *place = NULL;
-  if (node->parameter != NULL) {
-    const struct weight *weight = &program->weights->items[node->weight];
-    return node->parameter->passing || weight_stays(weight) ? NULL : device_map_elsewhere(program->map, weight->path);
-  }
-  for (int i = 0; i < node->n_children && place == NULL; i++) place = elsewhere(program, node->children[i]);
-  return place;
-}
-
-/* The first element of an array that comes from elsewhere; their number where none does. */
-static int first_streamed(const struct program *program, const struct weight_array *array) {
-  int first = 0;
-  while (first < array->count && elsewhere(program, array->elements[first]) == NULL) first++;
-  return first;
-}
-
-/* Arrays within arrays stay as they are. */
-static void add_array(struct layer_search *search, const struct weight_array *array) {
-  const struct job *job = search->program->job;
-  const bool streams = search->program->streams;
-  bool candidate = elements_of(array->elements[0]) >= job->parallelism.least_params, ignored = false;
-  if (streams) candidate = first_streamed(search->program, array) < array->count;
-  for (int i = 0; i < array->count && !streams; i++) {
-    const struct weight *obstacle = candidate ? without_own_gradient(search->program, array->elements[i]) : NULL;
-    if (search->obstacle == NULL) search->obstacle = obstacle;
-    candidate = candidate && obstacle == NULL;
-    ignored |= is_ignored(job, array->elements[i]);
-  }
-  for (int i = 0; i < array->count && !ignored; i++) {
-    struct uses uses = {.element = array->elements[i]};
-    if (candidate)
-      ARENA_PUSH(search->program->arena, *search, uses);
-    else
-      add_candidates(search, array->elements[i]);
-  }
-}
-
-static void add_candidates(struct layer_search *search, struct weight_node *node) {
-  for (int i = 0; i < node->n_children; i++) {
-    struct weight_node *child = node->children[i];
-    if (child->array == NULL)
-      add_candidates(search, child);
-    else if (child == child->array->elements[0])
-      add_array(search, child->array);
-  }
-}
-
-/* The candidate that a path leads to, or into; -1: none. */
-static int candidate_at(const struct layer_search *search, const char *path) {
-  for (int i = 0; i < search->count; i++) {
-    size_t length = strlen(search->items[i].element->path);
-    if (strncmp(path, search->items[i].element->path, length) == 0 && (path[length] == '.' || path[length] == '\0'))
-      return i;
-  }
-  return -1;
-}
-
-enum { TOO_OFTEN = 1000 };
-
-/* Whether so many elements are neighbours of those of their array that were used before: all of these have a slot each.
- */
-static bool is_next(const struct layer_search *search, int first, int count) {
-  int before = search->newest;
-  if (before < 0 || search->items[before].element->array != search->items[first].element->array) return true;
-  return first == before + search->together || first + count == before;
-}
-
-/* Whether a function's loops may be layers: the job names it, or none. */
-static bool is_wrapped(const struct job *job, const struct region *region) {
-  bool wrapped = job->parallelism.n_wrapped == 0;
-  for (int i = 0; i < job->parallelism.n_wrapped; i++)
-    wrapped |= strcmp(job->parallelism.wrapped[i].name, region->function) == 0;
-  return wrapped;
-}
-
-/* What an iteration of a call uses: one element, or, of a group of layers, elements that follow each other. How many;
- * 0: none. */
-static int note_uses(struct layer_search *search, const struct region *callee, const char *const *scopes) {
-  int first = -1, found = 0;
-  bool fits = search->program->streams || is_wrapped(search->program->job, callee);
-  for (int s = 0; s < callee->n_scopes; s++) {
-    const int at = candidate_at(search, scopes[s]);
-    if (at < 0) continue;
-    if (found == 0) first = at;
-    fits = fits && at == first + found && strcmp(scopes[s], search->items[at].element->path) == 0 &&
-           search->items[at].element->array == search->items[first].element->array;
-    found++;
-  }
-  fits = fits && found > 0 && (found == 1 || (callee->group && !search->program->streams)) &&
-         is_next(search, first, found);
-  for (int s = 0; s < callee->n_scopes; s++) {
-    const int at = candidate_at(search, scopes[s]);
-    if (at < 0) continue;
-    search->items[at].times[search->run] += fits ? 1 : TOO_OFTEN;
-    search->items[at].begins[search->run] = first;
-  }
-  if (found > 0) search->newest = first;
-  if (found > 0) search->together = found;
-  return found;
-}
-
-static void visit_uses(struct layer_search *search, const struct region *region, const char *const *prefixes) {
-  struct arena *arena = search->program->arena;
-  for (int i = 0; i < region->parameters.count; i++) {
-    const struct parameter *p = &region->parameters.items[i];
-    int at = candidate_at(search, weight_path(arena, prefixes[p->scope], p->path));
-    if (at >= 0) search->items[at].times[search->run] += TOO_OFTEN;
-  }
-  for (int i = 0; i < region->nodes.count; i++) {
-    const struct call *call = region->nodes.items[i]->call;
-    for (int k = 0; call != NULL && k < call->count; k++) {
-      int iteration = call->forward != NULL ? call->count - 1 - k : k;
-      const char *const *inner = weight_scopes(arena, call, iteration, prefixes);
-      if (note_uses(search, call->callee, inner) == 0) visit_uses(search, call->callee, inner);
-    }
-  }
-}
-
-static bool is_used_once(const struct layer_search *search, const struct weight_array *array) {
-  const bool evaluated = search->program->entry.second_region != NULL, streams = search->program->streams;
-  const bool trains = search->program->kind == PROGRAM_TRAIN;
-  for (int i = 0; i < search->count; i++) {
-    const struct uses *uses = &search->items[i];
-    if (uses->element->array != array) continue;
-    if (uses->times[0] != 1 || uses->times[1] > trains || uses->times[2] != evaluated) return false;
-    if (!streams && (uses->times[1] == 0 || uses->begins[0] != uses->begins[1])) return false;
-  }
-  return true;
-}
 
 /* To the array whose element the path names. */
 static void give_slots(struct weight_tree *tree, const char *path, int slots) {
@@ -209,7 +29,7 @@ static void forget_zeros(struct program *program, const struct weight_node *node
 }
 
 /* Adds the units of an array whose uses these are; returns the most layers of one. */
-static int add_units(struct program *program, const struct uses *uses, int count, int first) {
+static int add_units(struct program *program, const struct layer_uses *uses, int count, int first) {
   const char **paths = arena_alloc(program->arena, (size_t)count * sizeof *paths);
   int most = 0;
   for (int i = 0; i < count; i++) {
@@ -301,25 +121,6 @@ static bool has_layers_to_find(const struct program *program) {
   return weights_are_split(program) || gradients_are_split(program);
 }
 
-static struct layer_search searched(struct program *program) {
-  static const char *const root[] = {""};
-  const struct region *const runs[RUNS] = {
-      program->graph->entry, graph_backward_of(program->graph, program->graph->entry), program->entry.second_region};
-  struct layer_search search = {.program = program};
-  add_candidates(&search, program->weights->root);
-  for (search.run = 0; search.run < RUNS; search.run++) {
-    search.newest = -1;
-    if (runs[search.run] != NULL) visit_uses(&search, runs[search.run], root);
-  }
-  return search;
-}
-
-/* Whether this candidate is the first element of an array of layers. */
-static bool begins_layers(const struct layer_search *search, int at) {
-  const struct weight_array *array = search->items[at].element->array;
-  return search->items[at].element == array->elements[0] && is_used_once(search, array);
-}
-
 static void add_whole(struct program *program, const char *line) {
   struct program_placed *placed = &program->ranks.placed;
   const char **whole = arena_alloc(program->arena, ((size_t)placed->n_whole + 1) * sizeof *whole);
@@ -334,7 +135,7 @@ bool check_fsdp_names(const struct program *program, struct diagnostics *diags) 
 
 bool keep_shared_layers_whole(struct program *program) {
   if (!has_layers_to_find(program)) return false;
-  const struct layer_search search = searched(program);
+  const struct layer_search search = search_layers(program);
   if (search.obstacle == NULL || search.obstacle->gradient < 0) return false;
   for (int i = 0; i < search.count; i++)
     if (begins_layers(&search, i)) return false;
@@ -351,7 +152,7 @@ bool keep_shared_layers_whole(struct program *program) {
 bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   if (!has_layers_to_find(program)) return true;
   if (!check_all_trained(program, diags)) return false;
-  const struct layer_search search = searched(program);
+  const struct layer_search search = search_layers(program);
   for (int i = 0; i < search.count; i++)
     if (begins_layers(&search, i)) fold_array(program, &search, i);
   weights_fold(program->weights);
@@ -359,109 +160,6 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   if (program->ranks.fsdp_units.count > 0) return true;
   refuse_layers(program, search.obstacle, diags);
   return false;
-}
-
-/* The layers from element `first` of an array on take turns in two slots. */
-static void give_turns(struct weight_array *array, int first) {
-  array->resident = first;
-  array->slots = array->count - first < FSDP_SLOTS ? array->count - first : FSDP_SLOTS;
-}
-
-/* Units of those that come from a disk, or from the host. */
-static void add_streamed(struct program *program, const struct weight_array *array, bool on_disk) {
-  for (int i = first_streamed(program, array); i < array->count; i++) {
-    const struct place *place = elsewhere(program, array->elements[i]);
-    const char **path = arena_alloc(program->arena, sizeof *path);
-    *path = array->elements[i]->path;
-    struct fsdp_unit unit = {.paths = path, .layers = 1, .on_disk = place != NULL && place->is_disk};
-    if (unit.on_disk == on_disk) ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
-  }
-}
-
-/* Weights in memory are where they are, others after them. */
-static void place_streamed(struct program *program) {
-  struct weight_tree *tree = program->weights;
-  int64_t end = tree->bytes = weights_type(tree)->bytes;
-  for (int u = 0; u < program->ranks.fsdp_units.count; u++) {
-    struct fsdp_unit *unit = &program->ranks.fsdp_units.items[u];
-    unit->offset = end;
-    end += weight_node_at(tree->root, unit->paths[0])->type->bytes;
-  }
-  for (int i = 0; i < tree->count; i++) {
-    struct weight *weight = &tree->items[i];
-    const int unit = fsdp_unit_of(program, weight);
-    weight->offset = weight_offset(tree, weight->place);
-    if (unit >= 0)
-      weight->offset += program->ranks.fsdp_units.items[unit].offset -
-                        weight_offset(tree, program->ranks.fsdp_units.items[unit].paths[0]);
-  }
-}
-
-static const char *place_text(struct arena *arena, const struct place *place) {
-  if (place == NULL) return "in the memory of the device";
-  return place->is_disk ? "on the disk" : arena_printf(arena, "in the memory '%s'", place->name);
-}
-
-/* Whether the model assigns to a parameter. */
-static bool is_assigned(const struct parameter *parameter) {
-  const struct region *region = parameter->value->region;
-  for (int i = 0; i < region->nodes.count; i++) {
-    const struct node *node = region->nodes.items[i];
-    for (int o = 0; o < node->n_outputs && op_assigns(node->kind); o++) {
-      const int from = node->kind->memory.assigns[op_described(node->kind, o)];
-      if (from > 0 && node->inputs[from - 1] == parameter->value) return true;
-    }
-  }
-  return false;
-}
-
-/* Why a weight cannot be where the map has it: only whole layers stream, the last ones of their loop, but for what a
- * trainer changes of them; NULL: it can. */
-static const char *why_misplaced(const struct program *program, const struct weight *weight) {
-  const int unit = fsdp_unit_of(program, weight);
-  const struct place *place = device_map_elsewhere(program->map, weight->path);
-  if (weight_stays(weight))
-    return place != NULL && !is_adapter(weight->path) ? "is trained, so that it stays in memory" : NULL;
-  if (unit >= 0 && is_assigned(weight->parameter)) return "is changed by the run, so that it stays in memory";
-  if (unit < 0) return place != NULL ? "is of no layer that can come from there" : NULL;
-  const char *path = program->ranks.fsdp_units.items[unit].paths[0];
-  const struct place *of_layer = elsewhere(program, weight_node_at(program->weights->root, path));
-  if (of_layer == NULL) return "a layer before its own is not";
-  return place == of_layer ? NULL
-                           : arena_printf(program->arena, "its layer is %s", place_text(program->arena, of_layer));
-}
-
-/* Whether what is elsewhere is layers that stream, and all of each. */
-static bool check_streamed(const struct program *program, struct diagnostics *diags) {
-  for (int i = 0; i < program->weights->count; i++) {
-    const struct weight *weight = &program->weights->items[i];
-    const char *why = weight->parameter->passing ? NULL : why_misplaced(program, weight);
-    if (why == NULL) continue;
-    const struct place *place = device_map_elsewhere(program->map, weight->path);
-    diag_error(diags, job_where(program->job, "memory.device_map"), "'%s' is %s, and %s", weight->path,
-               place_text(program->arena, place), why);
-    diag_help(diags,
-              "the last layers of a loop can be there, whole, whose parameters are those of one call each: "
-              "memory.device_map: {\"PATTERN\": %s, \"*\": %s}",
-              place != NULL ? place->name : "disk", program->target->is_host ? "cpu" : "gpu");
-    return false;
-  }
-  return true;
-}
-
-bool plan_streamed_layers(struct program *program, struct diagnostics *diags) {
-  if (!program->streams) return true;
-  const struct layer_search search = searched(program);
-  for (int i = 0; i < 2 * search.count; i++) { /* those of the host come first */
-    struct weight_array *array = search.items[i % search.count].element->array;
-    if (!begins_layers(&search, i % search.count)) continue;
-    give_turns(array, first_streamed(program, array));
-    add_streamed(program, array, i >= search.count);
-  }
-  if (!check_streamed(program, diags)) return false;
-  weights_fold(program->weights);
-  place_streamed(program);
-  return true;
 }
 
 static bool has_weight(const struct fsdp_unit *unit, const struct weight *weight) {

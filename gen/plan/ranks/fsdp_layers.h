@@ -25,12 +25,6 @@ bool keep_shared_layers_whole(struct program *program);
  * when there is none. */
 bool plan_fsdp_layers(struct program *program, struct diagnostics *diags);
 
-/* Finds the layers that the device map has elsewhere than in the memory of the device; gives them, but for what a
- * trainer changes of them, slots after those of
- * their array that stay there, and fills program->ranks.fsdp_units, those that come from the host first. Does nothing
- * where nothing streams. False with an error where what is elsewhere is no such layer. After place_modules. */
-bool plan_streamed_layers(struct program *program, struct diagnostics *diags);
-
 /* The unit of a weight; -1: none. */
 int fsdp_unit_of(const struct program *program, const struct weight *weight);
 
