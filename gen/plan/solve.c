@@ -334,16 +334,13 @@ static bool leaves_reserve_open(const struct job *job) {
 static void solve_reserve(struct arena *arena, const struct planner *planner, const struct job *job,
                           struct job_override *found, int *count) {
   struct job candidate = *job;
-  for (;;) {
-    const struct trial trial = try_job(NULL, planner, &candidate);
-    if (!trial.good || trial.bytes.total > job->devices.memory) {
-      if (!trial.good || trial.reserve <= candidate.memory.reserve) return;
-      candidate.memory.reserve = trial.reserve;
-      continue;
-    }
-    if (candidate.memory.reserve > 0) put_number(arena, found, count, "memory.reserve", candidate.memory.reserve);
-    return;
+  struct trial trial = try_job(NULL, planner, &candidate);
+  while (trial.good && trial.bytes.total > job->devices.memory && trial.reserve > candidate.memory.reserve) {
+    candidate.memory.reserve = trial.reserve;
+    trial = try_job(NULL, planner, &candidate);
   }
+  const bool fits = trial.good && trial.bytes.total <= job->devices.memory;
+  if (fits && candidate.memory.reserve > 0) put_number(arena, found, count, "memory.reserve", candidate.memory.reserve);
 }
 
 bool is_open(const struct job *job) {
