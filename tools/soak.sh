@@ -57,6 +57,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "the audit of the matrix" "$PYTHON" tests/audit/test_matrix.py --all
   try "both halves of CUDA programs" "$PYTHON" tests/audit/test_device.py --all
   try "names of Accelerate's pages" env CASES=all "$PYTHON" tests/commands/test_names.py
+  try "families of tokenizers" env SEED="$seed" CASES=all "$PYTHON" tests/commands/test_tokenizer.py
   try "pairs of keys" env SEED="$seed" COUNT=2000 "$PYTHON" tests/program/test_combinations.py
   try templates "$PYTHON" tests/jinja/differential.py build/tests/jinja/render_driver --random 20000 --seed "$seed"
   try "files of GGUF in llama.cpp" "$PYTHON" tests/soak/test_llama_cpp.py

@@ -254,7 +254,7 @@ class Experts(Axes):
         self.compare(found, self.made("cuda", job_of(2, 3, 8, **groups)), 1e-6, "replicas")
 
 
-load_tests = rotating(10)
+load_tests = rotating(15)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """CUDA trainers compile by nvcc without a warning and link with the libraries of the toolkit, as accel-gen build does it
 for all architectures. What nvcc reports on the way: no kernel keeps registers in memory, but those of SPILLS, and those of WIDE load
-or store 16 bytes at a time, and the other way at least 8. SKIPPED where there is no nvcc. --all: every example job, in every type (ninja soak)."""
+or store 16 bytes at a time, and the other way at least 8. SKIPPED where there is no nvcc. A run compiles half of SUITE, which SEED says; --all:
+every example job, in every type (ninja soak)."""
 
 import pathlib
 import re
@@ -11,6 +12,10 @@ import tempfile
 import machine_code
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests" / "program"))
+
+from rotation import in_turn  # noqa: E402
+
 GENERATOR = TREE / "build" / "accel-gen"
 JOBS = TREE / "examples" / "jobs"
 # Under the data that the jobs name, which need not be there.
@@ -120,7 +125,7 @@ if __name__ == "__main__":
         print("SKIPPED: no CUDA trainer was compiled, as there is no nvcc: " + found.stderr.strip())
         sys.exit(77)
     failed = 0
-    for job, settings, architectures in ALL if "--all" in sys.argv else SUITE:
+    for job, settings, architectures in ALL if "--all" in sys.argv else in_turn(SUITE, 2):
         name = f"{job} {' '.join(settings)} for {' '.join(architectures)}"
         try:
             with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +138,8 @@ if __name__ == "__main__":
         except subprocess.CalledProcessError as error:
             failed += 1
             print(f"not ok {name}: {error}")
-    missing = [word for word, seen in WIDE.items() if not seen]
-    print(f"not ok no program has {', '.join(missing)}" if missing else "ok all kernels that move 16 bytes were there")
+    # Half of the programs have some of these kernels.
+    missing = [word for word, seen in WIDE.items() if not seen] if "--all" in sys.argv else [] if any(WIDE.values()) else list(WIDE)
+    print(f"not ok no program has {', '.join(missing)}" if missing else "ok kernels that move 16 bytes were there")
     failed += len(missing) > 0
     sys.exit(failed > 0)

@@ -1,7 +1,8 @@
 """Ranks x what they divide x precision x accumulation, against one process and against PyTorch over gloo, from the same weights
 and batches: losses, norms and weights of 50 steps. States divided: ZeroRedundancyOptimizer under DistributedDataParallel;
 gradients and weights: fully_shard (FSDP2), in groups on a mesh of two axes (HSDP); 16 bits: autocast, and a GradScaler.
-DIVISIONS=all takes every case, each against PyTorch with as many processes; else there are few, each pair of values once.
+DIVISIONS=all takes every case, each against PyTorch with as many processes; else there are few, each pair of values once, of
+which those of one precision in three have their turn.
 
 In float32, under AdamW, losses are the same to 1e-6, norms and weights to 1e-5. In 16 bits ours are those of one process to 1e-6, too,
 but for three ranks under a scaler: its gradients are those of a rank's batch before they are sent, and a third rounds elsewhere. Other
@@ -21,6 +22,7 @@ from rows import CLASSES, FEATURES, Mlp, random_weights, shapes_of
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
+from rotation import in_turn  # tests/program; isort: skip
 
 STEPS, LR, DECAY, MOMENTUM = 50, 0.01, 0.1, 0.9
 LAYERS, BATCH = 4, 24  # the batch is that of all ranks
@@ -28,12 +30,16 @@ SCALER = {"init_scale": 1024.0, "growth_interval": 20}
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 ROUNDING = 2**-11  # of fp16
 WEIGHTS = random_weights(5, shapes_of(LAYERS, FEATURES), 0.4)
-ALL = cases_of(("no", "bf16", "fp16"), (1, 4))
+PRECISIONS = ("no", "bf16", "fp16")
+ALL = cases_of(PRECISIONS, (1, 4))
 ALONE = [case for case in ALL if case[0] == 1]
-EXACT = [(1, "whole", "exact", micro) for micro in (1, 4)]  # float32 under the optimizer of 16 bits, by PyTorch alone
 SHARDED = [(2, "weights", "no", 1), (4, "groups", "no", 1)]
-CASES = ALL if os.environ.get("DIVISIONS") == "all" else covering(ALL, ALONE + SHARDED)
-BY_RENAME = [case for case in CASES if CASES is ALL or case[0] <= 2 or case in SHARDED]
+EVERY = os.environ.get("DIVISIONS") == "all"
+TURN = PRECISIONS if EVERY else in_turn(PRECISIONS, 3)
+CASES = [case for case in (ALL if EVERY else covering(ALL, ALONE + SHARDED)) if case[2] in TURN]
+# float32 under the optimizer of 16 bits, by PyTorch alone.
+EXACT = [(1, "whole", "exact", micro) for micro in (1, 4) if TURN != ["no"]]
+BY_RENAME = [case for case in CASES if EVERY or case[0] <= 2 or case in SHARDED]
 
 
 def rows_for(case, words=None):
@@ -106,7 +112,7 @@ class Placements(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.peers = against(EXACT + BY_RENAME)
-        cls.alone = {case[2:]: ours(case) for case in ALONE}
+        cls.alone = {case[2:]: ours(case) for case in ALONE if case[2] in TURN}
 
     def rounding(self, precision, micro):
         """PyTorch's losses in float32, and how far its own in 16 bits are from them, in any division."""
