@@ -356,13 +356,14 @@ static bool make_modules(struct program *program, const struct templates *templa
   return false;
 }
 
-struct emitted_modules emit_modules(struct program *program, const struct emit_options *options,
-                                    struct diagnostics *diags) {
-  struct step_modules modules;
+bool emit_modules(struct program *program, const struct emit_options *options, struct step_modules *made,
+                  struct diagnostics *diags) {
+  *made = (struct step_modules){0};
   options->templates->devices = program->target->texts.templates;
   const struct jinja_value context = context_value(program, options);
-  if (!make_modules(program, options->templates, context, &modules, diags)) return (struct emitted_modules){0};
-  return (struct emitted_modules){modules.main, modules.evaluation};
+  if (make_modules(program, options->templates, context, made, diags)) return true;
+  *made = (struct step_modules){0};
+  return false;
 }
 
 const char *emit_program(struct program *program, int index, const struct emit_options *options,
@@ -377,11 +378,7 @@ const char *emit_program(struct program *program, int index, const struct emit_o
   if (name == NULL) name = arena_printf(program->arena, "program/%s", file); /* all devices share it */
   if (!check_kernels(program, options->templates, diags) || !check_inputs(program, diags)) return NULL;
   const struct jinja_value context = context_value(program, options);
-  if (target->module != NULL) {
-    struct step_modules modules;
-    if (!make_modules(program, options->templates, context, &modules, diags)) return NULL;
-    set_module(program, context, &modules);
-  }
+  if (target->module != NULL) set_module(program, context, options->modules);
   if (!jinja_render(options->templates->env, name, context, origins != NULL, &output, &error)) {
     report(&error, diags);
     return NULL;

@@ -4,6 +4,7 @@
 #define ACCEL_EMIT_EMIT_H
 
 #include "gen/emit/origin.h"
+#include "gen/emit/stablehlo/program.h"
 #include "gen/emit/templates.h"
 #include "gen/program/program.h"
 
@@ -17,6 +18,7 @@ struct emit_options {
   const char *classes;   /* of transformers that it is one of, "A B"; NULL: it names none */
   const char *config;    /* the config.json that the run leaves; NULL: that of checkpoint.folder_of, or none */
   const char *no_config; /* why there is none for a model that names classes; NULL: there is, or it names none */
+  const struct step_modules *modules; /* emit_modules's, which emit_program writes where the target has them */
 };
 
 /* Text number `index` of the program, of program->target->texts.count; NULL with an error in `diags`, which an
@@ -26,12 +28,10 @@ struct emit_options {
 const char *emit_program(struct program *program, int index, const struct emit_options *options,
                          struct origins *origins, struct diagnostics *diags);
 
-/* The modules of a program whose target has them, which the program holds, too. */
-struct emitted_modules {
-  const char *main;       /* of a step, or of what another program runs; NULL with an error */
-  const char *evaluation; /* of a trainer; NULL: it does not evaluate */
-};
-struct emitted_modules emit_modules(struct program *program, const struct emit_options *options,
-                                    struct diagnostics *diags);
+/* Fills `made` with the modules of a program whose target has them; options->modules is not read. False with an error
+ * in `diags`, and then `made` is empty.
+ */
+bool emit_modules(struct program *program, const struct emit_options *options, struct step_modules *made,
+                  struct diagnostics *diags);
 
 #endif

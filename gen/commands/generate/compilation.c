@@ -331,7 +331,8 @@ static struct emit_options emission_of(struct compilation *compilation) {
                               .model = model_digest(compilation->model),
                               .classes = model_classes(compilation->arena, compilation->model),
                               .plan_text = report_text(compilation->program),
-                              .summary = report_summary(compilation->program)};
+                              .summary = report_summary(compilation->program),
+                              .modules = &compilation->modules};
   make_config(compilation, &emit.config, &emit.no_config);
   return emit;
 }
@@ -339,8 +340,8 @@ static struct emit_options emission_of(struct compilation *compilation) {
 int compile_to_module(struct compilation *compilation) {
   if (compilation->program->target->module == NULL) return STATUS_OK;
   const struct emit_options emit = emission_of(compilation);
-  compilation->modules = emit_modules(compilation->program, &emit, &compilation->diags);
-  return compilation->modules.main != NULL ? STATUS_OK : STATUS_BAD_JOB;
+  bool made = emit_modules(compilation->program, &emit, &compilation->modules, &compilation->diags);
+  return made ? STATUS_OK : STATUS_BAD_JOB;
 }
 
 int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text) {

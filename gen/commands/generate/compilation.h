@@ -31,7 +31,7 @@ struct compilation {
   const struct search_result *searched; /* what the search of its mesh has found; NULL: there was none */
   struct program *program;
   const char *second;             /* the program's second text, where its target has two */
-  struct emitted_modules modules; /* that the program holds, where its target has them */
+  struct step_modules modules;    /* that the program holds, where its target has them */
   struct origins *second_origins; /* set before: filled with who wrote its lines; NULL: it is not requested */
   const char *dumped;             /* the IR after options->dump */
 };

@@ -67,7 +67,7 @@ static bool spare_modules(const struct generated *generated) {
 }
 
 static bool write_modules(const struct generated *generated) {
-  const struct emitted_modules *modules = &generated->compilation.modules;
+  const struct step_modules *modules = &generated->compilation.modules;
   for (int i = 0; i < 2; i++) {
     const char *path = compilation_module_path(&generated->compilation, generated->compilation.options->output, i > 0);
     const char *text = i > 0 ? modules->evaluation : modules->main;
