@@ -12,7 +12,7 @@
 
 /* What is before the plugin's own bytes. The caller's to free. */
 static char *head_of(const struct xla *xla, const char *module, size_t *size) {
-  static const char form[] = "accel-xla 1\n%d.%d %s %s, %lld bytes of %lld\n%zu\n%s\n";
+  static const char form[] = "accel-xla 2\n%d.%d %s %s, %lld bytes of %lld\n%zu\n%s\n";
   const struct xla_facts facts = rt_xla_facts(xla);
   const size_t length = strlen(module);
   const int count = snprintf(NULL, 0, form, facts.major, facts.minor, facts.platform, facts.version, xla->size,

@@ -5,8 +5,12 @@
 #include <string.h>
 
 /* A CompileOptionsProto (xla/pjrt/proto/compile_options.proto): executable_build_options, field 3, with num_replicas,
- * field 4, and num_partitions, field 5, both 1. */
-static const char compile_options[] = {0x1a, 0x04, 0x20, 0x01, 0x28, 0x01};
+ * field 4, and num_partitions, field 5, both 1; then an entry of env_option_overrides, field 7, for processors alone.
+ * It turns XNNPACK off, whose products keep the packed weights of their first run while these are at one address, as
+ * donated ones are, whatever a step has made of them. */
+enum { FOR_ALL = 6 };
+static const char compile_options[] = "\x1a\x04\x20\x01\x28\x01"
+                                      "\x3a\x19\x0a\x13xla_cpu_use_xnnpack\x12\x02\x10\x00";
 
 static bool compile(struct xla *xla, const char *module, PJRT_LoadedExecutable **loaded, struct problem *problem) {
   static const char format[] = "mlir";
@@ -14,7 +18,7 @@ static bool compile(struct xla *xla, const char *module, PJRT_LoadedExecutable *
                                        .format = format, .format_size = sizeof format - 1);
   PJRT_Client_Compile_Args arguments =
       RT_PJRT(PJRT_Client_Compile_Args, .client = xla->client, .program = &program, .compile_options = compile_options,
-              .compile_options_size = sizeof compile_options);
+              .compile_options_size = strcmp(xla->platform, "cpu") == 0 ? sizeof compile_options - 1 : FOR_ALL);
   const int kept = rt_xla_quiet();
   PJRT_Error *error = xla->api->PJRT_Client_Compile(&arguments);
   rt_xla_loud(kept);

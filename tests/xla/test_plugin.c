@@ -106,6 +106,45 @@ static void donates_and_runs(void **state) {
   rt_xla_discard(program);
 }
 
+/* A product of a size for which a plugin may have kernels of its own; and its weights times 2, for the product is above
+ * 0, in their memory: each run multiplies by what the one before has left. */
+static const char doubling_module[] =
+    "module @doubling {\n"
+    "  func.func public @main(%w: tensor<1536x384xf32> {tf.aliasing_output = 0 : i32}, %x: tensor<512x1536xf32>)\n"
+    "      -> (tensor<1536x384xf32>, tensor<512x384xf32>) {\n"
+    "    %y = stablehlo.multiply %x, %x : tensor<512x1536xf32>\n"
+    "    %p = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0] : (tensor<512x1536xf32>, "
+    "tensor<1536x384xf32>) -> tensor<512x384xf32>\n"
+    "    %s = stablehlo.slice %p [0:1, 0:384] : (tensor<512x384xf32>) -> tensor<1x384xf32>\n"
+    "    %b = stablehlo.broadcast_in_dim %s, dims = [0, 1] : (tensor<1x384xf32>) -> tensor<1536x384xf32>\n"
+    "    %f = stablehlo.sign %b : tensor<1536x384xf32>\n"
+    "    %u = stablehlo.multiply %w, %f : tensor<1536x384xf32>\n"
+    "    %n = stablehlo.add %w, %u : tensor<1536x384xf32>\n"
+    "    return %n, %p : tensor<1536x384xf32>, tensor<512x384xf32>\n"
+    "  }\n"
+    "}\n";
+
+static void multiplies_by_new_weights(void **state) {
+  (void)state;
+  enum { ROWS = 512, DEPTH = 1536, COLUMNS = 384, RUNS = 4 };
+  static const int64_t w_dims[] = {DEPTH, COLUMNS}, own_dims[] = {ROWS, DEPTH};
+  static float ones[DEPTH * ROWS], got[ROWS * COLUMNS];
+  struct problem problem;
+  for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) ones[i] = 1;
+  struct xla_program *program = compile(doubling_module, NULL);
+  struct xla_buffer *arguments[] = {put(w_dims, 2, ones), put(own_dims, 2, ones)}, *results[2];
+  for (int run = 0; run < RUNS; run++) {
+    if (!rt_xla_run(program, arguments, 2, results, &problem)) fail_msg("%s", problem.what);
+    assert_true(rt_xla_get(xla, results[1], got, sizeof got, &problem));
+    for (size_t i = 0; i < sizeof got / sizeof *got; i++) assert_float_equal(got[i], (DEPTH << run), 0);
+    rt_xla_drop(xla, arguments[0]);
+    rt_xla_drop(xla, results[1]);
+    arguments[0] = results[0];
+  }
+  for (int i = 0; i < 2; i++) rt_xla_drop(xla, arguments[i]);
+  rt_xla_discard(program);
+}
+
 static void refuses_arguments(void **state) {
   (void)state;
   struct problem problem;
@@ -308,11 +347,17 @@ static bool opens_silently(struct problem *problem) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(says_what_it_is),   cmocka_unit_test(donates_and_runs),
-                                     cmocka_unit_test(refuses_arguments), cmocka_unit_test(refuses_modules),
-                                     cmocka_unit_test(keeps_programs),    cmocka_unit_test(refuses_files),
-                                     cmocka_unit_test(refuses_versions),  cmocka_unit_test(finds_plugins),
-                                     cmocka_unit_test(finds_kinds),       cmocka_unit_test(opens_kinds)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(says_what_it_is),
+                                     cmocka_unit_test(donates_and_runs),
+                                     cmocka_unit_test(multiplies_by_new_weights),
+                                     cmocka_unit_test(refuses_arguments),
+                                     cmocka_unit_test(refuses_modules),
+                                     cmocka_unit_test(keeps_programs),
+                                     cmocka_unit_test(refuses_files),
+                                     cmocka_unit_test(refuses_versions),
+                                     cmocka_unit_test(finds_plugins),
+                                     cmocka_unit_test(finds_kinds),
+                                     cmocka_unit_test(opens_kinds)};
   struct problem problem;
   packages = getenv("VIRTUAL_ENV");
   if (!rt_xla_find(NULL, plugin, sizeof plugin, &problem)) {
