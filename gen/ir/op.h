@@ -99,9 +99,11 @@ struct op_memory {
 };
 
 /* Read by the autocast pass: element types. */
+enum op_float32 { FLOAT32_NOWHERE, FLOAT32_ON_CPU, FLOAT32_EVERYWHERE };
+
 struct op_types {
   struct autocast autocast;
-  bool float32_on_cpu; /* processors have no kernel of 16 bits: operands of 16 bits are widened, and results narrowed */
+  enum op_float32 float32; /* where there is no kernel of 16 bits: operands are widened, and results narrowed */
   /* The node multiplies by codes: its type is that of input 0, the only operand that casts are for, and where autocast
    * has no say it is the job's own for such products, if it has one. */
   bool by_codes;

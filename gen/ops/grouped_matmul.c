@@ -235,7 +235,7 @@ static const struct op_kind kind = {
     .sequence.incremental = incremental,
     .gradient = gradient,
     .types.autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_BITS16},
-    .types.float32_on_cpu = true,
+    .types.float32 = FLOAT32_ON_CPU,
     .cost.flops = flops,
     .cost.matmul_flops = flops,
     .index.limit = index_limit,

@@ -12,8 +12,7 @@ static const struct plugin {
 } plugins[] = {
     {"xla", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so", "pip install xla-cpu-pjrt installs the one for processors"},
     {"tpu", "libtpu/libtpu.so", "pip install libtpu installs it"},
-    {"neuron", "libneuronxla/libneuronpjrt.so",
-     "the package libneuronxla of AWS's own index has it"},
+    {"neuron", "libneuronxla/libneuronpjrt.so", "the package libneuronxla of AWS's own index has it"},
     {"rocm", "jax_plugins/xla_rocm*/xla_rocm_plugin.so", "pip install jax-rocm7-pjrt installs it, for ROCm 7"},
     {"xpu", "jax_plugins/intel_extension_for_openxla/pjrt_plugin_xpu.so",
      "pip install intel-extension-for-openxla installs it"},

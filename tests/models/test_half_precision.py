@@ -75,10 +75,15 @@ class Low(Images, Text):
                      lambda model, x, labels, steps, noise: torch.nn.functional.mse_loss(model(noised(x, noise, steps), steps, labels).float(), noise))
 
     def test_lstm(self):
+        for stored in (False, True):
+            with self.subTest(stored=stored):
+                self.lstm(stored)
+
+    def lstm(self, stored):
         same = {"num_layers": 2, "n_embd": 16, "hidden_size": 24, "vocab_size": 256}
         data, batches = self.text(12)
         self.compare("lstm.c", Memory(**same), same, data, batches(0), lambda model, tokens, targets: torch.nn.functional.cross_entropy(
-            model(tokens).flatten(0, 1).float(), targets.flatten()), recurrent=True)
+            model(tokens).flatten(0, 1).float(), targets.flatten()), recurrent=True, stored=stored)
 
     def test_experts(self):
         for stored in (False, True):

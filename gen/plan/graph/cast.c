@@ -142,7 +142,9 @@ static enum dtype own_type(const struct pass *pass, const struct node *node) {
   const enum dtype given = node->inputs[0]->dtype;
   if (pass->rules->bits16 != DTYPE_FLOAT32) return given;
   if (node->kind->types.by_codes && !pass->rules->codes_as_x) return pass->rules->codes;
-  return node->kind->types.float32_on_cpu && !pass->rules->cuda && dtype_is_bits16(given) ? DTYPE_FLOAT32 : given;
+  const enum op_float32 where = node->kind->types.float32;
+  const bool float32 = where == FLOAT32_EVERYWHERE || (where == FLOAT32_ON_CPU && !pass->rules->cuda);
+  return float32 && dtype_is_bits16(given) ? DTYPE_FLOAT32 : given;
 }
 
 /* The node in its own type; what reads its results reads them in the type that went in. */
