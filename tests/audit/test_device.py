@@ -110,11 +110,12 @@ def offload_problem(folder, own="host_states->all_weights", **training):
 
 
 def images_problem(folder):
-    """Batch normalisation, whose blocks share out a channel or have one each, and pooling."""
+    """Batch normalisation, whose blocks share out a channel or have one each, also of planes that no warp ends with, and pooling."""
     folder.mkdir()
+    planes = ["--set", "model.config.image_size=28", "--set", "data.features=784", "--set", "data.batch_size=6"]
     large = ["--set", "data.batch_size=256"]
     own = ["--set", "devices.convolution=own", "--set", "precision.mixed_precision=bf16"]
-    for more in ([], large, [*large, *own]):
+    for more in ([], large, [*large, *own], planes):
         subprocess.run([GENERATOR, TREE / "examples" / "jobs" / "resnet.yaml", "--set", "devices.kind=cuda", *more, "-o", "program.c"],
                        cwd=folder, check=True)
         why = audit(folder)

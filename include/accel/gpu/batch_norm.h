@@ -25,12 +25,13 @@ template <typename part> __device__ inline typename part::index accel_element_of
   return ((typename part::index)(blockIdx.x % part::blocks) * part::each + n) * part::threads + threadIdx.x;
 }
 
-/* Whether the thread has it, and where it is. */
+/* Whether the thread has it. */
 template <typename part> __device__ inline bool accel_part_has(int n) {
   return part::all % (part::each * part::threads) == 0 || accel_element_of_part<part>(n) < part::all;
 }
-template <typename part> __device__ inline size_t accel_place_in_part(int n) {
-  const typename part::index i = accel_element_of_part<part>(n);
+
+/* Where element i of the block's channel is. */
+template <typename part> __device__ inline size_t accel_place_in_part(typename part::index i) {
   return ((size_t)(i / part::inner) * part::channels + blockIdx.x / part::blocks) * part::inner + i % part::inner;
 }
 
@@ -49,7 +50,11 @@ template <typename part> __device__ inline const float *accel_sums_of_part(const
 /* Reads a block's elements of x. */
 template <typename part, typename type> __device__ inline void accel_take_part(float own[part::each], const type *x) {
 #pragma unroll
-  for (int n = 0; n < part::each && accel_part_has<part>(n); n++) own[n] = accel_float(x[accel_place_in_part<part>(n)]);
+  for (int n = 0; n < part::each; n++) {
+    const typename part::index i = accel_element_of_part<part>(n);
+    if (i >= part::all) break;
+    own[n] = accel_float(x[accel_place_in_part<part>(i)]);
+  }
 }
 
 /* The mean of a block's elements of x, which it takes, and the sum of squares about it (Chan, Golub, LeVeque, The
@@ -58,8 +63,10 @@ template <typename part, typename type>
 __device__ inline void accel_measure_part(float own[part::each], float *middle, float *squares, const type *x) {
   float sum = 0.0f, about = 0.0f;
 #pragma unroll
-  for (int n = 0; n < part::each && accel_part_has<part>(n); n++) {
-    own[n] = accel_float(x[accel_place_in_part<part>(n)]);
+  for (int n = 0; n < part::each; n++) {
+    const typename part::index i = accel_element_of_part<part>(n);
+    if (i >= part::all) break;
+    own[n] = accel_float(x[accel_place_in_part<part>(i)]);
     sum += own[n];
   }
   const float average = accel_sum<part::threads>(sum) / accel_count_of_part<part>(blockIdx.x % part::blocks);
@@ -106,8 +113,11 @@ accel_batch_norm(const float *sums, float eps, float momentum, result *y, float 
   const float variance = (float)(squares / part::all), s = 1.0f / sqrtf(variance + eps);
   const float factor = s * accel_float(weight[c]), offset = accel_float(bias[c]) - average * factor;
 #pragma unroll
-  for (int n = 0; n < part::each && accel_part_has<part>(n); n++)
-    accel_write<false>(y + accel_place_in_part<part>(n), own[n] * factor + offset);
+  for (int n = 0; n < part::each; n++) {
+    const typename part::index i = accel_element_of_part<part>(n);
+    if (i >= part::all) break;
+    accel_write<false>(y + accel_place_in_part<part>(i), own[n] * factor + offset);
+  }
   if (threadIdx.x > 0 || blockIdx.x % part::blocks > 0) return;
   mean[c] = average;
   rstd[c] = s;
@@ -123,8 +133,10 @@ __device__ inline void accel_batch_norm_backward_part(float *sums, const slopes 
   const float average = mean[blockIdx.x / part::blocks];
   float sum = 0.0f, product = 0.0f;
 #pragma unroll
-  for (int n = 0; n < part::each && accel_part_has<part>(n); n++) {
-    const size_t at = accel_place_in_part<part>(n);
+  for (int n = 0; n < part::each; n++) {
+    const typename part::index i = accel_element_of_part<part>(n);
+    if (i >= part::all) break;
+    const size_t at = accel_place_in_part<part>(i);
     const float g = accel_float(dy[at]);
     sum += g;
     product += g * (accel_float(x[at]) - average);
@@ -147,8 +159,10 @@ __device__ inline void accel_batch_norm_backward(const float *sums, result *dx, 
   const float average = mean[c], s = rstd[c];
   float g[part::each], away[part::each], sum = 0.0f, product = 0.0f;
 #pragma unroll
-  for (int n = 0; n < part::each && accel_part_has<part>(n); n++) {
-    const size_t at = accel_place_in_part<part>(n);
+  for (int n = 0; n < part::each; n++) {
+    const typename part::index i = accel_element_of_part<part>(n);
+    if (i >= part::all) break;
+    const size_t at = accel_place_in_part<part>(i);
     g[n] = accel_float(dy[at]);
     away[n] = accel_float(x[at]) - average;
     if (part::blocks > 1) continue;
@@ -166,8 +180,11 @@ __device__ inline void accel_batch_norm_backward(const float *sums, result *dx, 
   const float slope = (float)(products * s), factor = s * accel_float(weight[c]);
   const float shift = (float)(total / part::all), projection = slope * s / part::all;
 #pragma unroll
-  for (int n = 0; n < part::each && accel_part_has<part>(n); n++)
-    accel_write<add>(dx + accel_place_in_part<part>(n), factor * (g[n] - shift - away[n] * projection));
+  for (int n = 0; n < part::each; n++) {
+    const typename part::index i = accel_element_of_part<part>(n);
+    if (i >= part::all) break;
+    accel_write<add>(dx + accel_place_in_part<part>(i), factor * (g[n] - shift - away[n] * projection));
+  }
   if (threadIdx.x > 0 || blockIdx.x % part::blocks > 0) return;
   accel_write<add_weight>(dweight + c, slope);
   accel_write<add_bias>(dbias + c, (float)total);
