@@ -130,15 +130,21 @@ __device__ inline void accel_add_gemm(accel_sums<type> *sums, const left_matrix 
   }
 }
 
+/* 16 rows of 16 sums of a warp, in shared memory, each `pitch` after the one before. */
+struct alignas(128) accel_patch {
+  static constexpr int pitch = 20;
+  float items[16 * pitch];
+};
+
 /* y [rows][columns] (+)= the sums, 128 rows at `above`, those before `end`, and 128 columns at `before`. Lanes have
  * neighbours of a line; that those lines are four apart keeps them out of one bank. */
 template <bool add, int width, size_t rows, size_t columns, typename result, typename type>
 __device__ inline void accel_store_sums(result *y, const accel_sums<type> *sums, size_t above, size_t before,
                                         size_t end) {
   constexpr int most = 16 / (int)sizeof(result), each = width < most ? width : most; /* in one access */
-  constexpr int pitch = 20, packs = 16 / each, part = each < 4 ? each : 4;
-  alignas(128) __shared__ float patches[4][16 * pitch];
-  float *patch = patches[threadIdx.x / 32];
+  constexpr int pitch = accel_patch::pitch, packs = 16 / each, part = each < 4 ? each : 4;
+  __shared__ accel_patch patches[4];
+  float *patch = patches[threadIdx.x / 32].items;
   const size_t first = above + threadIdx.x / 64 * 64, left = before + threadIdx.x / 32 % 2 * 64;
 #pragma unroll
   for (int i = 0; i < 4; i++)
