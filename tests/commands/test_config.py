@@ -86,7 +86,7 @@ class Config(unittest.TestCase):
     def test_questions(self):
         status, shown = self.answered(["gpu", "?", "cpu", "0", "2", "2", "3", "8GiB", "x", "100", "", "100", "bf16"], "-o", "machine.yaml")
         self.assertEqual(status, 0, shown)
-        for text in ("'kind' must be one of cpu, cuda, hip, xla, not 'gpu'", "The kind of device.", "'nodes' must be at least 1, not 0",
+        for text in ("'kind' must be one of cpu, cuda, hip, xla, tpu, neuron, rocm, xpu, not 'gpu'", "The kind of device.", "'nodes' must be at least 1, not 0",
                      "'latency' must be a number, not 'x'"):
             self.assertIn(text, shown)
         self.assertEqual(self.machine()["devices"], {"kind": "cpu", "nodes": 2, "per_node": 2, "threads": 3, "memory": "8GiB",

@@ -90,12 +90,14 @@ class PtxTrainer(HostTrainer):
         self.generate("--program", self.kind)
         program = self.folder / "trainer"
         kernels, headers = program.with_suffix(".cu"), self.edit(self.folder, edits)
-        kernels.write_text(with_operations(kernels.read_text()))
+        text = kernels.read_text()
+        kernels.write_text(with_operations(text))
         if host is not None:
             shutil.copy(host.folder / "trainer.o", f"{program}.o")
         compile_all(*[["gcc", "-std=c17", "-O1", INCLUDE, "-c", f"{program}.c", "-o", f"{program}.o"]] * (host is None),
                     [*self.compiler(headers), "--compress-mode", "none", f"-gencode=arch=compute_{self.architecture},code=compute_{self.architecture}",
                      "-c", kernels, "-o", f"{program}.kernels.o"])
+        kernels.write_text(text)  # as it was emitted
         self.link()
         self.arrays = write_arrays(program) if host is None else host.arrays
         return program
