@@ -3,8 +3,8 @@
 
 #include "gen/verify/kernels/case.h"
 
-/* Windows of `kernel` x `kernel` positions over planes [x_rows][x_columns], `stride` apart, from `padding` before the
- * edges on. */
+/* Windows of `kernel` x `kernel` positions over planes [x_rows][x_columns], a `stride` from one to the next, from
+ * `padding` before the edges on. */
 struct windows {
   int64_t planes, x[2], y[2], kernel, stride, padding;
 };

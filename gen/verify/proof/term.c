@@ -209,14 +209,14 @@ static bool is_nothing(const struct power *powers, int count) {
 /* Of two conditions of terms that differ by a number, x > 0 or x = 0 and x + number > 0: *implied, the one that follows
  * from the other. False: they exclude each other. */
 static bool are_possible(struct terms *terms, const struct atom *a, const struct atom *b, int *implied) {
-  double apart;
+  double more;
   if (a->kind == ATOM_ZERO && b->kind == ATOM_ZERO) return true; /* one has the other's value already */
-  if (!term_is_number(term_subtract(terms, b->arg, a->arg), &apart)) return true;
+  if (!term_is_number(term_subtract(terms, b->arg, a->arg), &more)) return true;
   if (a->kind == ATOM_POSITIVE && b->kind == ATOM_POSITIVE) {
-    *implied = apart > 0;
+    *implied = more > 0;
     return true;
   }
-  const bool holds = a->kind == ATOM_ZERO ? apart > 0 : apart < 0;
+  const bool holds = a->kind == ATOM_ZERO ? more > 0 : more < 0;
   *implied = a->kind == ATOM_ZERO;
   return holds;
 }

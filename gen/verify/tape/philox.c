@@ -1,8 +1,5 @@
 #include "gen/verify/tape/philox.h"
 
-/* Of SplitMix64: what its states are apart. */
-static const uint64_t gamma_of_states = 0x9E3779B97F4A7C15u;
-
 uint64_t splitmix_mixed(uint64_t z) {
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
   z = (z ^ z >> 27) * 0x94D049BB133111EBu;
@@ -10,7 +7,7 @@ uint64_t splitmix_mixed(uint64_t z) {
 }
 
 uint64_t draw_key(uint64_t key, uint64_t number, uint64_t i) {
-  return splitmix_mixed(key + gamma_of_states * (number * 65536 + i + 1));
+  return splitmix_mixed(key + SPLITMIX_STEP * (number * 65536 + i + 1));
 }
 
 /* As the paper has it: in each of ten rounds L' = mullo(R, M) and R' = mulhi(R, M) ^ k ^ L of both pairs, which are

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
+/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): by how much a state is more than the one before, and its finaliser. */
+#define SPLITMIX_STEP UINT64_C(0x9E3779B97F4A7C15)
 uint64_t splitmix_mixed(uint64_t z);
 
 /* The key K(key, number, i) of call `number`, iteration i, of what runs under a key. */

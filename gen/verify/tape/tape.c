@@ -137,23 +137,20 @@ tensor tape_view(tensor x, int rank, const int64_t *dim) {
 
 /* ---- Noise and gradients ---- */
 
-/* SplitMix64: the numbers of states that are GAMMA apart. */
-static const uint64_t gamma_of_states = 0x9E3779B97F4A7C15u;
-
 static double draw_of(uint64_t z) {
   return (double)(int64_t)splitmix_mixed(z) * 0x1p-63;
 }
 
 double tape_draw(struct reading *reading) {
-  return draw_of(reading->state += gamma_of_states);
+  return draw_of(reading->state += SPLITMIX_STEP);
 }
 
 void tape_move(double *values, int64_t count, double by) {
   if (by == 0) return;
   const uint64_t first = reading_now->state;
 #pragma omp parallel for schedule(static) if (count > MANY)
-  for (int64_t i = 0; i < count; i++) values[i] *= 1 + by * draw_of(first + (uint64_t)(i + 1) * gamma_of_states);
-  reading_now->state = first + (uint64_t)count * gamma_of_states;
+  for (int64_t i = 0; i < count; i++) values[i] *= 1 + by * draw_of(first + (uint64_t)(i + 1) * SPLITMIX_STEP);
+  reading_now->state = first + (uint64_t)count * SPLITMIX_STEP;
 }
 
 tensor tape_end(tensor y, void (*backward)(tensor y), double spread, tensor a, tensor b, tensor c) {
