@@ -29,6 +29,12 @@ static void set_extents(const struct verification *verify, const struct head *he
   loaded->dim[loaded->rank++] = each;
 }
 
+static int64_t elements_of(const struct loaded *loaded) {
+  int64_t count = 1;
+  for (int k = 0; k < loaded->rank; k++) count *= loaded->dim[k];
+  return count;
+}
+
 static void note_tokens(struct verification *verify, const struct head *head, const int32_t *numbers) {
   if (verify->job->data.n_inputs > 0 || strcmp(head->name, "tokens") != 0) return;
   for (int64_t i = 0; i < head->size / 4; i++) {
@@ -60,6 +66,8 @@ static bool add_load(struct verification *verify, struct recorded_step *step, in
   struct loaded *loaded = &batch->tensors[batch->count++];
   *loaded = (struct loaded){.name = arena_string(verify->arena, head->name), .whole = head->whole != 0};
   set_extents(verify, head, loaded);
+  if (elements_of(loaded) != (int64_t)(head->size / 4))
+    return verify_unknown(verify, "a batch has other extents than the job's");
   loaded->values = arena_alloc(verify->arena, (size_t)(head->size / 4) * sizeof(double));
   for (int64_t i = 0; i < head->size / 4; i++) {
     int32_t whole;
@@ -124,27 +132,35 @@ static bool read_rank(struct verification *verify, const char *folder, int64_t r
 
 /* ---- Ranks ---- */
 
+/* How many elements of a tensor two ranks have differently; -1: it has other extents. */
+static int64_t count_different(const struct loaded *a, const struct loaded *b) {
+  const int64_t count = elements_of(a);
+  int64_t different = 0;
+  if (a->rank != b->rank || memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) != 0) return -1;
+  for (int64_t k = 0; k < count; k++) different += a->values[k] != b->values[k];
+  return different;
+}
+
 /* Adds what a rank has of a micro-batch that several have. */
-static void join_batch(struct verification *verify, struct micro_batch *batch, const struct micro_batch *other,
+static bool join_batch(struct verification *verify, struct micro_batch *batch, const struct micro_batch *other,
                        int64_t at) {
   for (int i = 0; i < other->count; i++) {
     const struct loaded *one = NULL, *loaded = &other->tensors[i];
     for (int k = 0; k < batch->count; k++)
       if (strcmp(batch->tensors[k].name, loaded->name) == 0) one = &batch->tensors[k];
-    if (one == NULL) {
-      batch->tensors[batch->count++] = *loaded;
+    if (one != NULL) {
+      verify_number(verify, SUBJECT_SAMPLES, 0, 0, 0, (double)count_different(one, loaded),
+                    "step %lld: the number of elements of %s that ranks have differently", (long long)at, loaded->name);
       continue;
     }
-    int64_t count = 1, different = 0;
-    for (int k = 0; k < loaded->rank; k++) count *= loaded->dim[k];
-    for (int64_t k = 0; k < count; k++) different += loaded->values[k] != one->values[k];
-    verify_number(verify, SUBJECT_SAMPLES, 0, 0, 0, (double)different,
-                  "step %lld: the number of elements of %s that ranks have differently", (long long)at, loaded->name);
+    if (batch->count == MOST_TENSORS_OF_BATCH) return verify_unknown(verify, "a batch has too many tensors");
+    batch->tensors[batch->count++] = *loaded;
   }
+  return true;
 }
 
-/* A step of all ranks: what rank 0 reported, over the micro-batches of all in the order of their numbers. */
-static struct recorded_step join_step(struct verification *verify, const struct recording *ranks, int i) {
+/* Adds a step of all ranks: what rank 0 reported, over the micro-batches of all in the order of their numbers. */
+static bool join_step(struct verification *verify, const struct recording *ranks, int i, struct recording *recording) {
   struct recorded_step step = ranks[0].items[i];
   const int64_t among = job_batch_ranks(verify->job), most = verify_micro_batches(verify->job);
   step.batches = arena_alloc(verify->arena, (size_t)most * sizeof *step.batches);
@@ -155,11 +171,12 @@ static struct recorded_step join_step(struct verification *verify, const struct 
       const int64_t first = own->batches[0].number / among * among, place = own->batches[k].number - first;
       if (place < 0 || place >= most) continue; /* which the number of micro-batches says */
       step.batches[place].number = own->batches[k].number;
-      join_batch(verify, &step.batches[place], &own->batches[k], own->at);
+      if (!join_batch(verify, &step.batches[place], &own->batches[k], own->at)) return false;
       if (place >= step.n_batches) step.n_batches = (int)place + 1;
     }
   }
-  return step;
+  ARENA_PUSH(verify->arena, *recording, step);
+  return true;
 }
 
 bool verify_record(struct verification *verify, const char *folder, struct recording *recording) {
@@ -170,7 +187,8 @@ bool verify_record(struct verification *verify, const char *folder, struct recor
     if (!read_rank(verify, folder, r, &ranks[r])) return false;
     if (ranks[r].count != ranks[0].count) return verify_unknown(verify, "ranks report other numbers of steps");
   }
-  for (int i = 0; i < ranks[0].count; i++) ARENA_PUSH(verify->arena, *recording, join_step(verify, ranks, i));
+  for (int i = 0; i < ranks[0].count; i++)
+    if (!join_step(verify, ranks, i, recording)) return false;
   return true;
 }
 
