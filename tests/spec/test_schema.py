@@ -163,7 +163,7 @@ class Drawer:
         for axis in ("tp", "pp", "cp", "sp", "ep"):  # what goes with them is in docs/combinations.md and docs/meshes.md
             if isinstance(job.get("parallelism"), dict):
                 job["parallelism"].pop(axis, None)
-        if isinstance(job.get("devices"), dict) and job["devices"].get("kind") in ("cuda", "hip", "xla"):
+        if isinstance(job.get("devices"), dict) and job["devices"].get("kind") in ("cuda", "hip", "xla", "tpu", "neuron", "rocm", "xpu"):
             del job["devices"]["kind"]
         for group, key in (("devices", "attention"), ("devices", "convolution"), ("precision", "tf32"), ("parallelism", "offload"), ("profile", "nvtx")):
             if isinstance(job.get(group), dict):
