@@ -340,10 +340,8 @@ static void check_file(const struct module *module, struct claim *claim, const c
 /* Whether the manifest, where there is one, has the module's digest under this name; counts it in *digests. */
 static void check_digest(const struct module *module, struct claim *claim, const char *name,
                          const struct audit_options *options, int *digests) {
-  struct sha256 sum = sha256_start();
   char hex[65];
-  sha256_add(&sum, module->text, strlen(module->text));
-  sha256_hex(&sum, hex);
+  sha256_of(module->text, strlen(module->text), hex);
   for (int i = 0; i < options->n_modules; i++) {
     if (strcmp(options->modules[i].name, name) != 0) continue;
     ++*digests;

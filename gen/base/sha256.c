@@ -75,3 +75,9 @@ void sha256_hex(struct sha256 *digest, char hex[65]) {
   sha256_add(digest, tail, sizeof tail);
   for (int i = 0; i < 8; i++) snprintf(hex + 8 * i, 9, "%08x", (unsigned)digest->state[i]);
 }
+
+void sha256_of(const void *bytes, size_t count, char hex[65]) {
+  struct sha256 sum = sha256_start();
+  sha256_add(&sum, bytes, count);
+  sha256_hex(&sum, hex);
+}

@@ -20,4 +20,7 @@ void sha256_add(struct sha256 *digest, const void *bytes, size_t count);
 /* Ends the digest: 64 lower-case hexadecimal digits and a NUL. */
 void sha256_hex(struct sha256 *digest, char hex[65]);
 
+/* The digest of `count` bytes alone, in the same form. */
+void sha256_of(const void *bytes, size_t count, char hex[65]);
+
 #endif

@@ -42,9 +42,7 @@ bool job_saves(const struct job *job) {
 const char *job_digest(struct arena *arena, const struct job *job) {
   const char *text = job_resolved(arena, job);
   char hex[65];
-  struct sha256 sum = sha256_start();
-  sha256_add(&sum, text, strlen(text));
-  sha256_hex(&sum, hex);
+  sha256_of(text, strlen(text), hex);
   return arena_string(arena, hex);
 }
 

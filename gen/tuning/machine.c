@@ -25,10 +25,8 @@ struct tuned_machine tuning_machine(struct arena *arena) {
 const char *tuning_path(struct arena *arena, const struct tuned_machine *machine) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   char hex[65];
-  struct sha256 sum = sha256_start();
   const char *words = arena_printf(arena, "%s, %lld", machine->processor, (long long)machine->cores);
-  sha256_add(&sum, words, strlen(words));
-  sha256_hex(&sum, hex);
+  sha256_of(words, strlen(words), hex);
   if (cache != NULL && cache[0] == '/') return arena_printf(arena, "%s/accel-gen/tuning-%.16s.json", cache, hex);
   return home == NULL || home[0] != '/' ? NULL
                                         : arena_printf(arena, "%s/.cache/accel-gen/tuning-%.16s.json", home, hex);

@@ -87,9 +87,7 @@ bool write_lines(const struct inputs *inputs, const char *path, const char *text
 
 const char *digest_of(struct arena *arena, const char *bytes, size_t length) {
   char hex[65];
-  struct sha256 sum = sha256_start();
-  sha256_add(&sum, bytes, length);
-  sha256_hex(&sum, hex);
+  sha256_of(bytes, length, hex);
   return arena_string(arena, hex);
 }
 
