@@ -6,7 +6,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from test_matrix import CLAIM, GENERATOR  # before those of tests/program
-from rotation import is_in_turn  # isort: skip
+from rotation import in_turn  # isort: skip
 
 
 def edits_of(kinds, programs, each):
@@ -24,9 +24,12 @@ def edits_of(kinds, programs, each):
             yield kind, found, edited
 
 
-def is_tried(number, each):
-    """Whether an edit is tried: the first one of its kind, and a quarter of the others, at least one, which by SEED; with --all, every one."""
-    return number == 1 or is_in_turn(number, min(4, each - 1))
+def tried(kinds, programs, each):
+    """The edits that a run tries: one of each kind, which SEED chooses; with --all, every one."""
+    by_kind = {}
+    for edit in edits_of(kinds, programs, each):
+        by_kind.setdefault(edit[0], []).append(edit)
+    return [edit for edits in by_kind.values() for edit in in_turn(edits, each)]
 
 
 def why_unnoticed(path, claims):
@@ -60,7 +63,7 @@ def run(kinds, programs_in, write, each, least):
     programs, made in a folder; write: puts one at a path. The exit status."""
     with tempfile.TemporaryDirectory(prefix="accel-test-") as name:
         folder = pathlib.Path(name)
-        all_edits = [edit for edit in edits_of(kinds, programs_in(folder), each) if is_tried(edit[1], each)]
+        all_edits = tried(kinds, programs_in(folder), each)
 
         def check(edit):
             kind, number, program = edit

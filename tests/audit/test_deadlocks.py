@@ -39,4 +39,4 @@ def edit(kind, text, seed):
 
 if __name__ == "__main__":
     kinds = {kind: ("deadlock-free", functools.partial(edit, kind)) for kind in KINDS}
-    sys.exit(run(kinds, programs_in, lambda path, text: path.write_text(text), each=len(RANKS), least=15))
+    sys.exit(run(kinds, programs_in, lambda path, text: path.write_text(text), each=len(RANKS), least=12))

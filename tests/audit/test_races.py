@@ -57,4 +57,4 @@ def check_kernels():
 if __name__ == "__main__":
     kinds = {kind: ("no-race", functools.partial(edit, kind)) for kind in KINDS}
     failed = check_kernels()
-    sys.exit(run(kinds, programs_in, write, each=4, least=30) or int(failed > 0))
+    sys.exit(run(kinds, programs_in, write, each=4, least=15) or int(failed > 0))

@@ -84,4 +84,4 @@ def audit_of(path):
 if __name__ == "__main__":
     kinds = {kind: ("no-race-with-transfers", functools.partial(edit, kind)) for kind in KINDS}
     failed = check_unedited()
-    sys.exit(run(kinds, programs_in, write, each=len(RANKS), least=60) or int(failed > 0))
+    sys.exit(run(kinds, programs_in, write, each=len(RANKS), least=30) or int(failed > 0))

@@ -183,7 +183,7 @@ class Estimate(unittest.TestCase):
         self.assertIn("there is no such file", self.command("estimate", "none.json", status=2))
 
 
-load_tests = rotating(2)
+load_tests = rotating(4)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import machine_code
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
+import rotation  # noqa: E402
 from rotation import in_turn  # noqa: E402
 
 GENERATOR = TREE / "build" / "accel-gen"
@@ -125,7 +126,7 @@ if __name__ == "__main__":
         print("SKIPPED: no CUDA trainer was compiled, as there is no nvcc: " + found.stderr.strip())
         sys.exit(77)
     failed = 0
-    for job, settings, architectures in ALL if "--all" in sys.argv else in_turn(SUITE, 2):
+    for job, settings, architectures in ALL if rotation.ALL else in_turn(SUITE, 2):
         name = f"{job} {' '.join(settings)} for {' '.join(architectures)}"
         try:
             with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +140,7 @@ if __name__ == "__main__":
             failed += 1
             print(f"not ok {name}: {error}")
     # Half of the programs have some of these kernels.
-    missing = [word for word, seen in WIDE.items() if not seen] if "--all" in sys.argv else [] if any(WIDE.values()) else list(WIDE)
+    missing = [word for word, seen in WIDE.items() if not seen] if rotation.ALL else [] if any(WIDE.values()) else list(WIDE)
     print(f"not ok no program has {', '.join(missing)}" if missing else "ok kernels that move 16 bytes were there")
     failed += len(missing) > 0
     sys.exit(failed > 0)

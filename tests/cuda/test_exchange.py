@@ -8,6 +8,8 @@ import unittest
 from host import objects
 from test_training import MODELS, ROWS, Comparison
 
+from rotation import ALL  # tests/program; isort: skip
+
 TRAINING = {"steps": 6, "seed": 3, "eval_interval": 6, "eval_iters": 2}
 ACCUMULATED = {"accumulation": {"num_steps": 2}}
 
@@ -60,6 +62,6 @@ if __name__ == "__main__":
     Exchange.parts = objects()
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
     for name in CASES:
-        if name in (named or SUITE) or "--all" in sys.argv:
+        if name in (named or SUITE) or ALL:
             add(name)
     unittest.main(argv=sys.argv[:1], defaultTest=[f"Exchange.test_{name}" for name in named] or None)

@@ -15,6 +15,8 @@ import numpy as np
 from host import CXX, HostTrainer, alone, compile_all, headers
 from test_training import HEADS, TEXT, case, write_data
 
+from rotation import ALL  # tests/program; isort: skip
+
 MODEL = {**HEADS, "num_hidden_layers": 1, "hidden_size": 136, "num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 72,
          "capacity_factor": 0}
 STARTS = np.array([0, 0, 60, 131, 131, 170], np.int32)  # of 180 rows
@@ -144,7 +146,7 @@ class Experts(unittest.TestCase):
         self.check_all("bf16")
 
 
-for kind in TYPES if "--all" in sys.argv else ():
+for kind in TYPES if ALL else ():
     setattr(Experts, f"test_{kind}", lambda self, kind=kind: (self.check_all(kind), None)[1])
 
 if __name__ == "__main__":

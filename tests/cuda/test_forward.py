@@ -15,6 +15,7 @@ import numpy as np
 from host import TREE, HostTrainer, Trainer, objects
 from test_training import CASES as TRAINED
 from test_training import GPT, HEADS, MOE, MORE, ODD, TEXT, case, write_data
+import rotation  # tests/program; isort: skip
 
 from compilers import formatted  # tests/program; isort: skip
 from harness import save_file  # isort: skip
@@ -150,7 +151,7 @@ if __name__ == "__main__":
     if unknown:
         sys.exit(f"no case is called {', '.join(sorted(unknown))}")
     for cases, more, way in ((EVALUATED, MORE_EVALUATED, "evaluate"), (WRITTEN, MORE_WRITTEN, "write")):
-        for name, job in ({**cases, **more} if named or "--all" in sys.argv else cases).items():
+        for name, job in ({**cases, **more} if named or rotation.ALL else cases).items():
             if not named or name in named:
                 add(name, job, way)
     unittest.main(argv=sys.argv[:1])

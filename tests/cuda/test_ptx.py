@@ -26,7 +26,7 @@ from host import TREE
 from ptx import PtxTrainer, nvcc
 from harness import save_file, windows  # tests/program; isort: skip
 from ranks import CORPUS  # tests/parallel; isort: skip
-from rotation import in_turn  # tests/program; isort: skip
+from rotation import ALL, in_turn  # tests/program; isort: skip
 
 import test_axes  # isort: skip
 import test_forward  # isort: skip
@@ -487,5 +487,5 @@ if __name__ == "__main__":
     known, named = runs(), [word for word in sys.argv[1:] if not word.startswith("-")]
     PtxTrainer.architecture = option("sm", in_turn(("80", "90a", "100"), 3)[0])
     ORDERS = int(option("orders", ORDERS))
-    chosen = named or ["Rules", "Matrices", *(known if "--all" in sys.argv else ("tiny_bf16", *in_turn(SMALL, len(SMALL)))), "Planted"]
+    chosen = named or ["Rules", "Matrices", *(known if ALL else ("tiny_bf16", *in_turn(SMALL, len(SMALL)))), "Planted"]
     unittest.main(argv=sys.argv[:1], defaultTest=[add(name, *known[name]) if name in known else name for name in chosen])

@@ -11,6 +11,8 @@ import numpy as np
 from host import HostTrainer, Trainer, objects, without
 from test_training import GPT, ROWS, TEXT, Comparison, case, write_data
 
+from rotation import ALL  # tests/program; isort: skip
+
 MLP = {"n_layer": 2, "width": 7, "n_classes": 10}
 RESNET = {"layer_type": "BASIC", "image_size": 8, "num_channels": 1, "num_labels": 10, "embedding_size": 4, "stages": 1,
           "hidden_sizes.0": 4, "depths.0": 1}
@@ -125,7 +127,7 @@ class Order(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "without waiting for nccl"):
             trainer.run("--project-dir", "other")
 
-    @unittest.skipUnless("--all" in sys.argv, "ninja soak")
+    @unittest.skipUnless(ALL, "ninja soak")
     def test_text(self):
         self.check(*MODELS["text"])
 

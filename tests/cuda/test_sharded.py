@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 from host import HostTrainer, Trainer, objects, without
 from harness import load_file  # tests/program
-from rotation import in_turn  # tests/program; isort: skip
+from rotation import ALL, in_turn  # tests/program; isort: skip
 from test_training import MODELS, TEXT, write_data
 
 GPT = {"n_layer": 3, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8}
@@ -140,7 +140,7 @@ class Sharded(unittest.TestCase):
         they wait for, and with all on the host, where they resume from one that is whole."""
         fsdp = {"sharding_strategy": "full_shard", "state_dict_type": "sharded_state_dict"}
         on_host = {"offload": {"optimizer": "cpu", "param": "cpu"}}
-        ranks = 8 if "--all" in sys.argv else 4
+        ranks = 8 if ALL else 4
         trainer = self.built(self.device(job(ranks, parallelism={"fsdp": fsdp, "ddp": {"bucket_cap_mb": 0.01}}, checkpoint={"every": 1}), self.parts, watched=True))
         self.check(trainer, {})
         whole = trainer.weights()
@@ -169,6 +169,6 @@ if __name__ == "__main__":
     Sharded.parts = objects()
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
     for name in CASES:
-        if name in (named or in_turn(SUITE, len(SUITE))) or "--all" in sys.argv:
+        if name in (named or in_turn(SUITE, len(SUITE))) or ALL:
             add(name)
     unittest.main(argv=sys.argv[:1], defaultTest=[f"Sharded.test_{name}" for name in named] or None)

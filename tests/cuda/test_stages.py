@@ -199,7 +199,7 @@ class Stages(Axes):
                     optimizer={"param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
 
 
-load_tests = rotating(10)
+load_tests = rotating(15)
 
 
 if __name__ == "__main__":

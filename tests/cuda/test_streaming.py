@@ -16,7 +16,7 @@ from host import GENERATOR, HostTrainer, objects
 from test_forward import write_weights
 from test_training import GPT, HEADS, TEXT, case, write_data
 
-from rotation import is_in_turn  # tests/program; isort: skip
+from rotation import ALL, is_in_turn  # tests/program; isort: skip
 
 GRANULE = 2 << 20  # of the device's memory
 PLACES = {"0": "gpu", "1": "cpu", "2": "cpu", "*": "disk"}
@@ -67,7 +67,7 @@ class Streaming(unittest.TestCase):
             self.assertEqual(self.said(streams, kind, ACCEL_GRAPHS=graphs), expected, graphs)
         self.fitting(streams, kind)
         self.assertEqual(self.broken(streams), [])
-        if kind == "generate" and "--all" in sys.argv:
+        if kind == "generate" and ALL:
             self.changing(streams)
         streams.rebuild((streams.folder / "trainer.c").read_text().replace("accel_gpu_wait_prefetch();", "(void)0;"))
         self.assertEqual(self.ended(streams, kind).returncode, 70)
@@ -100,6 +100,6 @@ def add(kind):
 if __name__ == "__main__":
     Streaming.parts = objects()
     for i, kind in enumerate(JOBS):
-        if kind in sys.argv or (len(sys.argv) == 1 or "--all" in sys.argv) and is_in_turn(i, len(JOBS)):
+        if kind in sys.argv or (len(sys.argv) == 1 or ALL) and is_in_turn(i, len(JOBS)):
             add(kind)
     unittest.main(argv=sys.argv[:1])

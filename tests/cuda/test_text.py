@@ -20,7 +20,7 @@ from test_axes import EXPERTS  # isort: skip
 
 import matrix  # isort: skip
 from compilers import report, unused  # isort: skip
-from rotation import SEED, in_turn  # isort: skip
+from rotation import ALL, SEED, in_turn  # isort: skip
 
 
 # Of no parameter that is trained do all ranks have the whole.
@@ -39,7 +39,7 @@ def jobs():
         for how, division in divisions.items():
             yield f"{name}, {how}", test_ranks.ordered(model, config, data, *division), [], []
     yield "experts alone of a mixture are trained, whose matrices ranks divide", EXPERTS_ALONE, [], []
-    for name, settings, _ in test_compile.ALL if "--all" in sys.argv else test_compile.SUITE:
+    for name, settings, _ in test_compile.ALL if ALL else test_compile.SUITE:
         job, *words = name.split()
         yield f"{name} {' '.join(settings)}", str(test_compile.JOBS / f"{job}.yaml"), words, settings
 

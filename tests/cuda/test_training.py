@@ -18,7 +18,7 @@ import numpy as np
 from host import TREE, HostTrainer, Ranks, Trainer, objects
 
 from compilers import formatted  # tests/program; isort: skip
-from rotation import in_turn  # tests/program; isort: skip
+from rotation import ALL, in_turn  # tests/program; isort: skip
 
 MODELS = TREE / "examples" / "models"
 TEXT = {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3, "sequence_length": 9}
@@ -164,7 +164,7 @@ class Comparison(unittest.TestCase):
         ranks, copies = job.get("devices", {}).get("per_node", 1), [json.loads(json.dumps(job)) for _ in range(2)]
         for group, key in (("devices", "attention"), ("devices", "convolution"), ("precision", "tf32")):  # of GPUs alone
             copies[0].get(group, {}).pop(key, None)
-        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), self.device(copies[1], self.parts, watched or name in WATCHED or "--all" in sys.argv)]
+        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), self.device(copies[1], self.parts, watched or name in WATCHED or ALL)]
         rows = []
         for trainer in trainers:
             write_data(trainer.folder, job["data"].get("features", 64 if "inputs" in job["data"] else 1))

@@ -19,7 +19,7 @@ sys.path.insert(0, str(TREE / "tests" / "cuda"))
 import test_forward  # noqa: E402
 import test_training  # noqa: E402
 from host import GENERATOR, HostTrainer, objects  # noqa: E402
-from rotation import in_turn  # noqa: E402; tests/program
+from rotation import ALL, in_turn  # noqa: E402; tests/program
 from test_optimizers import RULES  # noqa: E402
 from test_training import EVALUATED, GPT, ROWS, case, write_data  # noqa: E402
 
@@ -141,7 +141,7 @@ if __name__ == "__main__":
         sys.exit(77)
     PARTS = objects("hip")
     Training.parts = Rules.parts = Forward.parts = PARTS
-    named, every = [word for word in sys.argv[1:] if not word.startswith("-")], "--all" in sys.argv
+    named, every = [word for word in sys.argv[1:] if not word.startswith("-")], ALL
     for name, job in CASES.items():
         if every or name in named or name in in_turn(USUAL, 3):
             add(Training, name, name, job)

@@ -5,6 +5,7 @@ import subprocess
 import unittest
 
 from ranks import GENERATOR, Ranks, job_of, main_unless
+from rotation import rotating
 from slurm import Cluster, missing
 
 STEPS = 1500
@@ -60,6 +61,9 @@ class Slurm(unittest.TestCase):
 
     def state(self, number):
         return self.cluster.read("squeue", "--noheader", "--states=all", "--format=%T", f"--jobs={number}")
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

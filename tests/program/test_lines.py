@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 from harness import GENERATOR, TREE
+from rotation import rotating
 
 JOBS = TREE / "examples" / "jobs"
 LAYERS = {"gpt2": ("n_layer",), "t5": ("num_layers", "num_decoder_layers"), "gcn": ("num_layers",), "table": ("n_layer",)}
@@ -91,6 +92,9 @@ def table(models):
             for name, settings in VARIANTS.items():
                 few, many = (lines(model, layers, settings + setting) for layers in (12, 24))
                 print(f"{model:6}{device:6}{name:12}" + (f"{few:6}{many:6}" if few else "   refused"), flush=True)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

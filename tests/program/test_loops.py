@@ -8,6 +8,7 @@ import unittest
 
 import numpy as np
 from harness import GENERATOR, MODELS, TREE, Trainer, save_file
+from rotation import rotating
 from torch_gpt import random_weights
 
 CONFIG = {"n_layer": 5, "n_head": 2, "n_embd": 32, "vocab_size": 256, "block_size": 16}
@@ -151,6 +152,9 @@ class Loops(unittest.TestCase):
             for program in programs:
                 with self.subTest(program=program.name):
                     self.assertEqual([match[0].strip() for match in ONCE.finditer(program.read_text())], [])
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from harness import relative
+from rotation import rotating
 from test_parity import CONFIG, prepare, tensors
 from torch_gpt import Gpt
 
@@ -96,6 +97,9 @@ class Curve(unittest.TestCase):
         self.assertLess(own[-1], own[0] - 0.5)
         self.assertLess(away[0], 2 * away[1] + 1e-3)
         self.assertLess(away[2], 1.5 * away[1] + 1e-3)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

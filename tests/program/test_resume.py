@@ -8,6 +8,7 @@ import shutil
 import unittest
 
 from harness import MODELS, TIMES, Trainer, load_file
+from rotation import rotating
 
 GPT = {"source": str(MODELS / "nanogpt.c"),
        "config": {"n_layer": 2, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8, "bias": True}}
@@ -224,6 +225,9 @@ class Resume(unittest.TestCase):
             trainer.run()
         for name, value in load_file(trainer.folder / "other" / "model.safetensors").items():
             self.assertEqual(value.tobytes(), tensors[name].tobytes())
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

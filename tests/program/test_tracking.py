@@ -29,6 +29,7 @@ from harness import TIMES, Trainer
 from matrix import mlp
 from mlflow import MlflowClient
 from PIL import Image
+from rotation import rotating
 from tensorboard.backend.event_processing import event_accumulator, plugin_event_accumulator
 from tensorboard.plugins.hparams import metadata as hparams
 from trackio import sqlite_storage
@@ -544,6 +545,9 @@ class Tracking(unittest.TestCase):
                  "dvclive": "params.yaml", "trackio": "digits.db",
                  "comet_ml": f"comet/{ident}.zip", "clearml": f"offline-{ident}/metrics.jsonl"}
         return any(path.is_file() for path in (trainer.folder / "run").rglob(names[tool]))
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

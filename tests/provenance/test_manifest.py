@@ -16,6 +16,7 @@ import jsonschema
 from recorded import GENERATOR, TREE, Recorded, run, sha256  # first: the others are in tests/program
 from matrix import ADAMW, BF16, COSINE, NO_DECAY, gpt, gru, mlp  # isort: skip
 import keys  # isort: skip
+from rotation import rotating  # isort: skip
 
 SCHEMA = json.loads((TREE / "schemas" / "manifest.schema.json").read_text())
 JOBS = {
@@ -241,6 +242,9 @@ class Manifests(unittest.TestCase):
         print(f"{total} lines of keys, {moved} of them there, too, but elsewhere")
         self.assertGreater(total, 100)
         self.assertLess(moved, total / 10)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

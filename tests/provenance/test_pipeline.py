@@ -14,6 +14,7 @@ import unittest
 import yaml
 from recorded import GENERATOR, TREE  # first: the others are in tests/program
 from matrix import ADAMW, mlp  # isort: skip
+from rotation import rotating  # isort: skip
 
 CI = TREE / "examples" / "ci"
 STEPS = ["generate", "audit", "compare", "build"]
@@ -103,6 +104,9 @@ class Pipelines(unittest.TestCase):
         self.assertEqual((names, names), (github, gitlab))
         for words, status in (("all nowhere", 2), ("sing small", 2), ("audit", 2)):
             self.assertEqual(self.step(f"sh pipeline.sh {words}", {}).returncode, status, words)
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

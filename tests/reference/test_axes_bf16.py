@@ -13,6 +13,8 @@ from safetensors.numpy import load_file
 from test_axes import AXES, BATCH, SHAPE, adamw, in_bf16, losses_of, start, start_model, train, weights_of
 from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
+from rotation import rotating  # tests/program; isort: skip
+
 STAGES = {"batch": 1, "accumulation": {"num_steps": 4, "sync_with_dataloader": False}}
 EXPERTS = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
            "moe_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2, "router_aux_loss_coef": 0.0}
@@ -127,6 +129,9 @@ class Experts(Bf16):
     def together(runs):
         return Run(np.concatenate([run.losses for run in runs]),
                    {f"{at} {name}": value for at, run in enumerate(runs) for name, value in run.weights.items()})
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

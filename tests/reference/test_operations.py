@@ -12,6 +12,7 @@ from accelerate.state import PartialState
 from accelerate.utils import operations
 from values import (DTYPES, FLOATING, PATIENCE, SEED, Draw, Program, free_port, from_torch, ragged, rows, tensor, to_torch,
                     without)
+from rotation import rotating  # isort: skip
 
 
 def case(op, *args, values):
@@ -269,6 +270,9 @@ class Own(unittest.TestCase):
         cases = [case("bytes", values=[draw.object()]) for _ in range(50)]
         for one, got in zip(cases, self.results(*cases, ranks=1)[0], strict=True):
             self.assertEqual(got, one["values"][0])
+
+
+load_tests = rotating(3, always=("Own",))
 
 
 if __name__ == "__main__":

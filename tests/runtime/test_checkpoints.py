@@ -14,6 +14,9 @@ import time
 
 import support
 
+sys.path.insert(0, str(support.ROOT / "tests" / "program"))
+from rotation import rotating  # noqa: E402
+
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
 TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms",
          "peak_memory_mib")
@@ -434,6 +437,9 @@ class Checkpoints(support.Folder):
             file.write('{"step": 25, "loss": 1}\n{"step": 3')
         self.good("--resume", "runs/fake/checkpoints/checkpoint_1")
         self.assertEqual([line["step"] for line in self.metrics()], [4, 5, 8, 10, 12, 15, 16, 20])
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

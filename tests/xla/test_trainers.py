@@ -22,7 +22,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
 from harness import GENERATOR, MODELS, Trainer, load_file, relative  # noqa: E402
-from rotation import in_turn, is_in_turn  # noqa: E402
+from rotation import ALL, in_turn, is_in_turn  # noqa: E402
 
 STEPS = 20
 CFLAGS = "-std=c17 -O1 -march=native -Wall -Wextra -Wpedantic -Werror"
@@ -309,7 +309,7 @@ if __name__ == "__main__":
     if "no plugin" in found.stdout:
         print("SKIPPED: there is no plugin of XLA (pip install xla-cpu-pjrt)")
         sys.exit(77)
-    named, every = [word for word in sys.argv[1:] if not word.startswith("-")], "--all" in sys.argv
+    named, every = [word for word in sys.argv[1:] if not word.startswith("-")], ALL
     for way, known in (("model", MODELS_OF), ("rule", RULES)):
         for name in known if every else [name for name in named if name in known] or in_turn(known, len(known)):
             add(way, name)
