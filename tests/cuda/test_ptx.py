@@ -116,6 +116,19 @@ SOUND = {
                                        "ld.shared.u32 %z, [%x];\nst.global.u32 [%d], %z;\n",
 }
 
+# Of a register some bits alone are there.
+LOW = ".reg .b16 %low, %high;\ncvt.u16.u32 %low, %i;\nmov.b32 %z, {%low, %high};\n"
+BYTES = "prmt.b32 %z, %i, %i, 0x3340;\nprmt.b32 %y, %z, %e32, 0x5410;\n"  # a byte of %i twice, and two of what has none
+SOUND |= {
+    "a half that nobody uses": f"{LOW}shl.b32 %z, %z, 16;\nshr.u32 %z, %z, 16;\nst.global.u32 [%d], %z;\n",
+    "a half that a mask takes away": f"{LOW}add.s32 %z, %z, %z;\nand.b32 %z, %z, 65535;\nst.global.u32 [%d], %z;\n",
+    "a half that is not stored": f"{LOW}st.global.u32 [%d], 0;\nst.global.u16 [%d], %z;\n",
+    "a half that is replaced": f"{LOW}bfi.b32 %z, 0, %z, 16, 16;\nst.global.u32 [%d], %z;\n",
+    "a half that is there again": f"{LOW}mov.b32 {{%low, %high}}, %z;\ncvt.u32.u16 %y, %low;\nst.global.u32 [%d], %y;\n",
+    "bytes that are not multiplied": f".reg .b32 %e32;\n{BYTES}dp2a.lo.u32.u32 %z, 0x00030002, %y, 0;\nst.global.u32 [%d], %z;\n",
+    "bytes that are multiplied by zero": f".reg .b32 %e32;\n{BYTES}dp4a.u32.u32 %z, %y, 2, 0;\nst.global.u32 [%d], %z;\n",
+}
+
 OTHERS = f".shared .align 4 .b8 others[256];\nst.shared.u32 [%x], %i;\nmov.u32 %z, others;\nadd.s32 %z, %z, %y;\nst.shared.u32 [%z], %i;\nbar.sync 0;\n"
 
 # name: (the check, how a block of 64 threads breaks its rule, what is said, blocks)
@@ -139,6 +152,12 @@ FAULTY = {
     "a branch without a value": ("setp.lt.u32 %p, %z, 3;\n@%p ret;\n", "ret: a predicate that has no value", 1),
     "an address without a value": ("add.s64 %d, %o, %e;\nst.global.u32 [%d], %i;\n", "st.global.u32: operand 1 has no value", 1),
     "a value of half of the lanes": (f"{HALF}@%p mov.u32 %z, 1;\nst.global.u32 [%d], %z;\n", "st.global.u32: operand 2 has no value .*thread 16", 1),
+    "half of a register": (f"{LOW}st.global.u32 [%d], %z;\n", "st.global.u32: operand 2 has no value in its bits ffff0000", 1),
+    "a half that a sum moves up": (f"{LOW}shl.b32 %z, %z, 8;\nadd.s32 %z, %z, %i;\nand.b32 %z, %z, 0xff000000;\nst.global.u32 [%d], %z;\n",
+                                   "st.global.u32: operand 2 has no value in its bits ff000000", 1),
+    "a half that decides": (f"{LOW}setp.lt.u32 %p, %z, 3;\n@%p ret;\n", "ret: a predicate that has no value", 1),
+    "a half that is shuffled": (f"{LOW}shfl.sync.bfly.b32 %z, %z, 1, 31, -1;\n", "shfl.sync.bfly.b32: operand 2 has no value in its bits ffff0000", 1),
+    "bytes that are multiplied": (f".reg .b32 %e32;\n{BYTES}dp2a.hi.u32.u32 %z, 0x00030002, %y, 0;\nst.global.u32 [%d], %z;\n", "st.global.u32: operand 2 has no value", 1),
     "own memory without a value": ("mov.u64 %e, own;\nld.local.u32 %z, [%e];\n", "memory of the thread at 0, which was never written", 1),
     "a sum that is read before all have added": (f"{SUM}ld.shared.u32 %z, [%z];\nst.global.u32 [%d], %z;\n", r"a race: shared memory at 0, which (other threads write|thread \d+ writes) with no", 1),
     "a sum that begins late": (f"mov.u32 %z, words;\nst.shared.u32 [%z], 0;\n{SUM.partition('bar.sync 0;')[2]}", "a race: shared memory at 0, which thread", 1),
@@ -181,6 +200,9 @@ class Rules(unittest.TestCase):
         expected = {"exchange": np.arange(64) ^ 32, "barrier of a warp": np.arange(64) ^ 1, "shuffle": np.arange(64) ^ 1, "own memory": np.arange(64),
                     "paths that join": np.where(np.arange(64) % 32 < 16, 2, 1), "a vote of the block": np.ones(64), "a sum of all": np.full(64, 2016), "a ballot": np.repeat([0, 0xFFFFFE00], 32),
                     "a word of the device that passes a barrier": np.arange(64) ^ 32, "an asynchronous copy": np.arange(64) % 4}
+        expected |= {"a half that nobody uses": np.arange(64), "a half that a mask takes away": 2 * np.arange(64), "a half that is not stored": np.arange(64),
+                     "a half that is replaced": np.arange(64), "a half that is there again": np.arange(64), "bytes that are not multiplied": 5 * np.arange(64),
+                     "bytes that are multiplied by zero": 2 * np.arange(64)}
         expected |= {"an asynchronous copy of 4 bytes": np.arange(64), "two arrays of the block": np.arange(64)}
         for name, body in SOUND.items():
             ended, made = self.run_kernel(body, 1)

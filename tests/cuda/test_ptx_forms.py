@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import tempfile
@@ -503,6 +504,48 @@ class Forms(unittest.TestCase):
                 if to == "f64" and not moved and math.isnan(unpacked(wanted, to)) and math.isnan(unpacked(one, to)):
                     continue  # which number that is none is not said of double precision
                 self.assertEqual(one, int(wanted), f"{name} of {[hex(x) for x in bits]} ({numbers}): {one:#x} instead of {int(wanted):#x}")
+
+    def open_bits(self, name, to, given, bits, masks):
+        """The bits of a result that have no value where an operand's bits in its mask have none, as the message says."""
+        made = kernel(name, to, given)
+        for i, (kind, mask) in enumerate(zip(given, masks)):
+            if mask == 0:
+                continue
+            width, register = BITS[kind], f"%{LETTER[BITS[kind]]}{i + 1}"
+            taken = f"and.b{width} {register}, {register}, {~mask & (1 << width) - 1};\nand.b{width} %open{i}, %open{i}, {mask};\nor.b{width} {register}, {register}, %open{i};\n"
+            before, load, after = made.partition(f"ld.global.b{width} {register}, [%at];\n")
+            made = before + load + f".reg .b{width} %open{i};\n" + taken + after
+        (self.folder / "one.ptx").write_text(made)
+        for i, (kind, x) in enumerate(zip(given, bits)):
+            np.array([x], f"u{BITS[kind] // 8}").tofile(self.folder / f"{i}")
+        ended = subprocess.run([DRIVER, self.folder / "one.ptx", "one", "1", "1", f"out:{self.folder / 'result'}:{BITS[to] // 8}",
+                                *(f"inout:{self.folder / str(i)}" for i in range(len(given)))], capture_output=True, text=True)
+        if ended.returncode == 0:
+            return 0
+        self.assertRegex(ended.stderr, rf"st\.global\.b{BITS[to]}: operand 2 has no value", name)
+        said = re.search("no value in its bits ([0-9a-f]+)", ended.stderr)
+        return int(said[1], 16) if said else (1 << BITS[to]) - 1
+
+    def test_open_bits(self):
+        """Of operands that have no value in some of their bits: every bit of the result that these can change has none, and
+        where bits are moved or masked no other one."""
+        for name, to, given, function in FORMS:
+            if ";" in name or not all(re.fullmatch(r"[bus]\d+", kind) for kind in (to, *given)):
+                continue
+            is_exact = re.match(r"(mov|and|or|xor|not|shl|shr|bfe|bfi|prmt|shf|cvt)\.", name)
+            for number in range(len(given)):
+                bits = [operands(kind, self.rng, 1)[0] for kind in given]
+                if name.startswith(("sh", "bf")):  # by as many bits as there are
+                    bits = [x if i < (2 if name[:3] in ("shf", "bfi") else 1) else self.rng.randrange(BITS[to]) for i, x in enumerate(bits)]
+                ones = (1 << BITS[given[number]]) - 1
+                masks = [self.rng.choice((0xFF, 0xFFFF00, 0xFFFF << 16, self.rng.getrandbits(64))) & ones if i == number else 0 for i in range(len(given))]
+                found, changed = self.open_bits(name, to, given, bits, masks), 0
+                results = [packed(function(*(unpacked(x & ~mask | self.rng.getrandbits(64) & mask, kind) for x, mask, kind in zip(bits, masks, given))), to) for _ in range(40)]
+                for one in results:
+                    changed |= one ^ results[0]
+                self.assertEqual(changed & ~found, 0, f"{name} of {[hex(x) for x in bits]}, open {[hex(x) for x in masks]}: {found:#x}")
+                if is_exact and number < 2 - name.startswith(("shl", "shr", "bfe")):
+                    self.assertEqual(found, changed, f"{name} of {[hex(x) for x in bits]}, open {[hex(x) for x in masks]}")
 
     def test_approximate(self):
         for name, (function, bound) in {**APPROXIMATE, **ABSOLUTE}.items():

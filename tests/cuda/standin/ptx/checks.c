@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/cuda/standin/core.h"
+#include "tests/cuda/standin/ptx/bits.h"
 #include "tests/cuda/standin/ptx/lanes.h"
 #include "tests/cuda/standin/ptx/operations.h"
 
@@ -57,10 +58,25 @@ u32 lanes_known(const struct warp *warp, const struct instruction *of) {
   return (a & b) | (a & (predicate(warp, of->from[0]) ^ flip)) | (b & (predicate(warp, of->from[1]) ^ flip));
 }
 
+/* The bits of an operand that an instruction uses: of a number that goes to memory the lower ones. */
+static u64 bits_used(const struct instruction *of, int number) {
+  const bool is_moved =
+      of->flow == ON && of->n_places == 1 && number > of->places[0].operand && of->from_bytes[number] != PREDICATE;
+  return is_moved && of->bytes < 8 ? (UINT64_C(1) << 8 * of->bytes) - 1 : UINT64_MAX;
+}
+
 void check_defined(const struct warp *warp, const struct instruction *of) {
   for (int i = 0; i < of->n_from; i++) {
-    const u32 missing = warp->active & ~warp->defined[of->from[i].number];
-    if (missing != 0) wrong(warp, of, __builtin_ctz(missing), "operand %d has no value", of->n_to + i + 1);
+    for (u32 left = warp->active & ~warp->defined[of->from[i].number]; left != 0; left &= left - 1) {
+      const int lane = __builtin_ctz(left);
+      const unsigned bytes = of->from_bytes[i] == 0 ? 8 : of->from_bytes[i]; /* 0: an address */
+      const u64 open = bits_of_register(warp, of->from[i], bytes, lane), used = bits_used(of, i);
+      if ((open & used) == 0) continue;
+      if (warp->partly[of->from[i].number] >> lane & 1)
+        wrong(warp, of, lane, "operand %d has no value in its bits %0*llx", of->n_to + i + 1, (int)(2 * bytes),
+              (unsigned long long)open);
+      wrong(warp, of, lane, "operand %d has no value", of->n_to + i + 1);
+    }
   }
 }
 

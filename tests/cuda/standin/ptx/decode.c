@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/cuda/standin/core.h"
+#include "tests/cuda/standin/ptx/bits.h"
 #include "tests/cuda/standin/ptx/warp.h"
 
 /* What a name stands for: registers %r0 to %r9 of "%r<10>", one register, or memory. */
@@ -346,6 +347,7 @@ static enum keeps keeps_of(const char *name) {
 static void decode_plain(struct decoder *d, struct instruction *in, const char *operands) {
   in->is_plain = true;
   in->keeps = keeps_of(in->name);
+  in->opens = bits_rule(in->name);
   if (strncmp(in->name, "mov.b", 5) == 0 && strchr(operands, '{') != NULL) {
     in->run = run_pack;
     in->bytes = (unsigned char)bytes_of_type(in->name + 3);

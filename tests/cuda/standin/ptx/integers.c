@@ -22,32 +22,6 @@ static inline s64 high_s64(s64 a, s64 b) {
 #define DIVIDE_SIGNED(type) (b == 0 ? (type) - 1 : b == -1 ? (type) - (u64)a : (type)(a / b))
 #define REMAIN_SIGNED(type) (b == 0 ? a : b == -1 ? (type)0 : (type)(a % b))
 
-static inline u64 inserted(u64 a, u64 b, u32 position, u32 length, u32 bits) {
-  position &= 255;
-  length &= 255;
-  if (position >= bits || length == 0) return b;
-  const u64 ones = length >= 64 ? UINT64_MAX : (UINT64_C(1) << length) - 1;
-  return (b & ~(ones << position)) | (a & ones) << position;
-}
-
-static inline u64 extracted(u64 a, u32 position, u32 length, u32 bits) {
-  position &= 255;
-  length &= 255;
-  if (position >= bits || length == 0) return 0;
-  const u64 ones = length >= 64 ? UINT64_MAX : (UINT64_C(1) << length) - 1;
-  return a >> position & ones;
-}
-
-static inline u32 permuted(u32 a, u32 b, u32 c) {
-  const u64 all = (u64)b << 32 | a;
-  u32 made = 0;
-  for (int i = 0; i < 4; i++) {
-    const u32 byte = (u32)(all >> 8 * (c >> 4 * i & 7)) & 255;
-    made |= (c >> 4 * i & 8 ? (byte & 128 ? 255 : 0) : byte) << 8 * i;
-  }
-  return made;
-}
-
 /* Bytes of a times bytes of b, and c. */
 static inline u32 dot_of_four(u32 a, u32 b, u32 c) {
   for (int bit = 0; bit < 32; bit += 8) c += (a >> bit & 255) * (b >> bit & 255);

@@ -118,6 +118,34 @@ static inline f32 f32_of_f16(u16 x) {
   return f32_of(sign | (exponent + 112) << 23 | rest << 13);
 }
 
+/* ---- Bits that move ---- */
+
+static inline u64 inserted(u64 a, u64 b, u32 position, u32 length, u32 bits) {
+  position &= 255;
+  length &= 255;
+  if (position >= bits || length == 0) return b;
+  const u64 ones = length >= 64 ? UINT64_MAX : (UINT64_C(1) << length) - 1;
+  return (b & ~(ones << position)) | (a & ones) << position;
+}
+
+static inline u64 extracted(u64 a, u32 position, u32 length, u32 bits) {
+  position &= 255;
+  length &= 255;
+  if (position >= bits || length == 0) return 0;
+  const u64 ones = length >= 64 ? UINT64_MAX : (UINT64_C(1) << length) - 1;
+  return a >> position & ones;
+}
+
+static inline u32 permuted(u32 a, u32 b, u32 c) {
+  const u64 all = (u64)b << 32 | a;
+  u32 made = 0;
+  for (int i = 0; i < 4; i++) {
+    const u32 byte = (u32)(all >> 8 * (c >> 4 * i & 7)) & 255;
+    made |= (c >> 4 * i & 8 ? (byte & 128 ? 255 : 0) : byte) << 8 * i;
+  }
+  return made;
+}
+
 #define GIVEN(type, name, number)                                                                                      \
   type name##s[LANES];                                                                                                 \
   memcpy(name##s, from_of(warp, of, number), sizeof name##s);

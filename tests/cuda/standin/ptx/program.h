@@ -42,6 +42,10 @@ enum flow {
  * chooses; of predicates, either both or one that decides. */
 enum keeps { BY_ALL, BY_CHOICE, BY_FALSE, BY_TRUE };
 
+/* Of one lane of a plain operation: the bits of its result that have no value, from the values of its operands and
+ * their bits without one (bits.h). */
+typedef uint64_t bits_open(const struct instruction *of, const uint64_t *values, const uint64_t *open);
+
 /* What an instruction is, by its name. */
 struct form {
   const char *name; /* "add_rn_f32" of add.rn.f32 */
@@ -73,6 +77,7 @@ struct instruction {
   char combine; /* of setp: '&', '|', '^', with a predicate; 0: with none */
   enum flow flow;
   enum keeps keeps;            /* if `is_plain`: each lane computes for itself */
+  bits_open *opens;            /* the same; NULL: of its result no bit has a value if one of an operand has none */
   unsigned char bytes, vector; /* of an element in memory, and how many there are */
   unsigned target;             /* of a branch: an instruction's number */
   int kind;                    /* of a collective; -1: of tensor cores */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/cuda/standin/core.h"
+#include "tests/cuda/standin/ptx/bits.h"
 #include "tests/cuda/standin/ptx/checks.h"
 #include "tests/cuda/standin/ptx/counts.h"
 #include "tests/cuda/standin/ptx/lanes.h"
@@ -110,6 +111,14 @@ static unsigned first_of_others(const struct warp *warp) {
   return first;
 }
 
+/* Of operands that have no value, or not all of its bits, in some lanes. */
+static void run_partly(struct warp *warp, const struct instruction *of, u32 unknown) {
+  struct open_bits found;
+  bits_find(warp, of, unknown, &found);
+  of->run(warp, of);
+  bits_keep(warp, of, unknown, &found);
+}
+
 static void run_one(struct warp *warp, const struct instruction *of) {
   if (!of->is_plain) {
     check_defined(warp, of);
@@ -117,8 +126,10 @@ static void run_one(struct warp *warp, const struct instruction *of) {
     return;
   }
   const u32 unknown = warp->active & ~lanes_known(warp, of);
-  of->run(warp, of);
-  for (int i = 0; i < of->n_to && unknown != 0; i++) warp->defined[of->to[i].number] &= ~unknown;
+  if (unknown == 0)
+    of->run(warp, of);
+  else
+    run_partly(warp, of, unknown);
 }
 
 static void count(const struct warp *warp, const struct instruction *of, u32 lanes) {
@@ -295,6 +306,7 @@ static void begin_warp(struct warp *warp, u32 threads) {
   const u32 left = threads - warp->number * LANES;
   warp->exists = warp->alive = left >= LANES ? ALL_LANES : (UINT32_C(1) << left) - 1;
   memset(warp->defined, 0, kernel->n_registers * sizeof *warp->defined);
+  memset(warp->partly, 0, kernel->n_registers * sizeof *warp->partly);
   warp->defined[0] = ALL_LANES;
   memset(warp->local_written, 0, kernel->local_bytes * LANES);
   fill_specials(warp);
@@ -321,6 +333,7 @@ static struct block make_block(struct launch *launch) {
     warp->number = w;
     warp->registers = memory + kernel->constant_bytes;
     warp->defined = memory_of(kernel->n_registers * sizeof *warp->defined);
+    warp->partly = memory_of(kernel->n_registers * sizeof *warp->partly);
     warp->local = memory_of(kernel->local_bytes * LANES);
     warp->local_written = memory_of(kernel->local_bytes * LANES);
     fill_constants(kernel, warp->registers);
@@ -333,6 +346,8 @@ static void free_block(struct block *block) {
     struct warp *warp = &block->warps[w];
     free(warp->registers - block->launch->kernel->constant_bytes);
     free(warp->defined);
+    free(warp->partly);
+    free(warp->open);
     free(warp->local);
     free(warp->local_written);
     free(warp->copying);

@@ -67,7 +67,9 @@ struct warp {
   struct block *block;
   unsigned number; /* in its block */
   char *registers;
-  uint32_t *defined;      /* of each register, the lanes that it has a value of */
+  uint32_t *defined;      /* of each register, the lanes that it has a value of, all of its bits */
+  uint32_t *partly;       /* of those that are not, the lanes that some bits have a value of */
+  uint64_t *open;         /* and the other bits, a word for each lane of each register; NULL: there were none yet */
   uint32_t exists, alive; /* lanes that the block has; those that have not ended */
   uint32_t active;        /* those that execute the present instruction */
   uint32_t carry;         /* CC.CF */
