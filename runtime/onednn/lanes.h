@@ -7,6 +7,8 @@
 
 #if RT_WIDE
 #include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* for (int r = 0; r < 4; r++), unrolled: gcc at -O2 does that where it is told to. */
 #ifdef __clang__
@@ -14,6 +16,20 @@
 #else
 #define RT_EACH_OF_4_ROWS _Pragma("GCC unroll 4") for (int r = 0; r < 4; r++)
 #endif
+
+/* Where to read ahead from while four rows of `row_bytes` are read at once, which begin at `rows`. So many short
+ * streams next to each other are none to a processor, which waits for each line. Long rows it reads ahead by itself:
+ * NULL. */
+static inline const uint8_t *rt_ahead_of(const uint8_t *rows, int64_t row_bytes) {
+  enum { LONG = 4096, FURTHER = 1024 };
+  return row_bytes > LONG ? NULL : rows + 3 * row_bytes + FURTHER;
+}
+
+/* Fetches `bytes` from there on, in the order of memory: rows are read no earlier than these. */
+RT_INLINED void rt_read_ahead(const uint8_t *at, int64_t bytes) {
+  enum { LINE = 64 };
+  for (int64_t i = 0; i <= bytes; i += LINE) _mm_prefetch((const char *)at + i, _MM_HINT_NTA);
+}
 
 /* The upper half of a register added to the lower one. */
 RT_FOR_AVX512 RT_INLINED __m256 rt_half_lanes(__m512 x) {
