@@ -73,6 +73,7 @@ RT_FOR_AVX2 RT_INLINED void dots_avx2_of(enum accel_element type, const float *x
   __m128 lanes[ROWS];
   RT_EACH_OF_4_ROWS parts[r][0] = parts[r][1] = _mm256_setzero_ps();
   for (int64_t b = 0; b < rows->blocks; b++) {
+    if (rows->ahead != NULL) rt_read_ahead(rows->ahead + b * ROWS * BYTES, ROWS * BYTES);
     RT_EACH_OF_4_ROWS add_block_avx2(type, parts[r], x + b * BLOCK, rows->codes[r] + b * BYTES, all,
                                      rows->scales[r][b]);
   }
@@ -114,6 +115,7 @@ RT_FOR_AVX512 RT_INLINED void dots_avx512_of(enum accel_element type, const floa
   __m128 lanes[ROWS];
   RT_EACH_OF_4_ROWS parts[r][0] = parts[r][1] = _mm512_setzero_ps();
   for (int64_t b = 0; b < rows->blocks; b++) {
+    if (rows->ahead != NULL) rt_read_ahead(rows->ahead + b * ROWS * BYTES, ROWS * BYTES);
     RT_EACH_OF_4_ROWS add_block_avx512(type, parts[r], x + b * BLOCK, rows->codes[r] + b * BYTES, all,
                                        rows->scales[r][b]);
   }
@@ -158,6 +160,9 @@ static void multiply_rows(const struct accel_quantized_gemm *gemm, const float *
   const int64_t blocks = gemm->in / BLOCK;
   float own[ROWS * MOST];
   struct rt_code_rows rows = {.blocks = blocks};
+#if RT_WIDE
+  rows.ahead = rt_ahead_of(codes + row * blocks * BYTES, blocks * BYTES);
+#endif
   rt_block_scales(scales, row * blocks, count * blocks, own);
   for (int64_t r = 0; r < ROWS; r++) {
     const int64_t at = r < count ? r : 0;

@@ -15,7 +15,8 @@ enum { RT_ROWS_AT_ONCE = 4, RT_MOST_IN_ROW = 32768 };
 struct rt_code_rows {
   const uint8_t *codes[RT_ROWS_AT_ONCE];
   const float *scales[RT_ROWS_AT_ONCE];
-  int64_t blocks; /* of a row */
+  int64_t blocks;       /* of a row */
+  const uint8_t *ahead; /* of codes that are read next; NULL: none */
 };
 
 /* How a processor multiplies by rows of codes. x is in groups of `group` elements: first those of even places, whose
