@@ -190,6 +190,7 @@ struct jinja_value mesh_value(const struct program *program) {
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
   bool alone = program->ranks.collectives.count == 0;
+  set_int(arena, value, "devices", target_devices(job));
   set_int(arena, value, "processes", alone ? 1 : job->devices.ranks);
   set_int(arena, value, "ranks", alone ? 1 : job_data_ranks(job)); /* that add up gradients */
   set_int(arena, value, "batch_ranks", alone ? 1 : job_batch_ranks(job));

@@ -24,6 +24,14 @@ static bool lists(const char *const *folders, const char *path) {
   return false;
 }
 
+int64_t target_processes(const struct job *job) {
+  return target_of(job)->module != NULL ? 1 : job->devices.ranks;
+}
+
+int target_devices(const struct job *job) {
+  return target_of(job)->module != NULL ? (int)job->devices.ranks : 1;
+}
+
 bool target_takes(const struct target *target, const char *path, bool several_ranks) {
   bool common = true;
   for (int i = 0; i < TARGETS; i++)

@@ -94,6 +94,12 @@ extern const struct target target_cpu, target_cuda, target_hip, target_xla;
 const struct target *target_of(const struct job *job);
 const struct target *target_host(void);
 
+/* The processes that a job's ranks are. Of a program with a module there is one, and each rank is a device of it. */
+int64_t target_processes(const struct job *job);
+
+/* The devices that a process runs a module on; 1 for other programs. */
+int target_devices(const struct job *job);
+
 /* Whether its programs are built with a file of the runtime, by the folder in `path`. */
 bool target_takes(const struct target *target, const char *path, bool several_ranks);
 

@@ -50,11 +50,24 @@ static const struct limit hip[] = {
 };
 
 /* Of XLA, what no module says yet, and what its compiler decides. */
-#define ONE_PROCESS "no parallelism, one node and one process"
+#define ONE_MACHINE "one node, whose devices a process has"
 static const struct limit xla[] = {
     {"hooks.source", {NULL}, NULL, "a job without hooks, or devices.kind: cpu"},
-    {"devices.nodes", {"1"}, "a module is one process's", ONE_PROCESS},
-    {"devices.per_node", {"1"}, "a module is one process's", ONE_PROCESS},
+    {"devices.nodes", {"1"}, "one process runs a module", ONE_MACHINE},
+    {"devices.numa_affinity", {"false"}, "one process has all devices", "no devices.numa_affinity"},
+    {"parallelism.tp", {"1"}, NULL, "no parallelism.tp, or devices.kind: cpu"},
+    {"parallelism.pp", {"1"}, NULL, "no parallelism.pp, or devices.kind: cpu"},
+    {"parallelism.cp", {"1"}, NULL, "no parallelism.cp, or devices.kind: cpu"},
+    {"parallelism.sp", {"1"}, NULL, "no parallelism.sp, or devices.kind: cpu"},
+    {"parallelism.ep", {"1"}, NULL, "no parallelism.ep, or devices.kind: cpu"},
+    {"parallelism.zero_stage", {"0"}, NULL, "no parallelism.zero_stage, or devices.kind: cpu"},
+    {"parallelism.fsdp.sharding_strategy", {"no_shard"}, NULL, "no parallelism.fsdp, or devices.kind: cpu"},
+    {"parallelism.fsdp.reshard_after_forward", {NULL}, NULL, "no parallelism.fsdp, or devices.kind: cpu"},
+    {"parallelism.ddp.comm_hook", {"no"}, "XLA sends gradients", "no parallelism.ddp.comm_hook"},
+    {"parallelism.ddp.comm_wrapper", {"no"}, "XLA sends gradients", "no parallelism.ddp.comm_wrapper"},
+    {"parallelism.local_sgd_steps", {NULL}, NULL, "no parallelism.local_sgd_steps, or devices.kind: cpu"},
+    {"parallelism.sync_batch_norm", {"false"}, NULL, "no parallelism.sync_batch_norm, or devices.kind: cpu"},
+    {"accumulation.sync_each_batch", {"false"}, "a step exchanges gradients once", "no accumulation.sync_each_batch"},
     {"devices.attention", {NULL}, "XLA chooses what computes it", "no devices.attention"},
     {"devices.convolution", {NULL}, "XLA chooses what computes it", "no devices.convolution"},
     {"devices.arch", {"native"}, "XLA's plugin knows the device", "no devices.arch"},

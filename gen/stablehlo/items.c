@@ -10,7 +10,7 @@
 /* ---- Spelling ---- */
 
 const char *hlo_type_text(struct arena *arena, struct shape shape, enum hlo_type type) {
-  static const char *const names[] = {"f32", "i32", "bf16", "f16", "ui8", "i64", "f64", "i8", "i1"};
+  static const char *const names[] = {"f32", "i32", "bf16", "f16", "ui8", "i64", "f64", "i8", "i1", "ui32"};
   struct text text = text_in(arena);
   text_puts(&text, "tensor<");
   for (int i = 0; i < shape.rank; i++) text_printf(&text, "%lldx", (long long)shape.dim[i]);

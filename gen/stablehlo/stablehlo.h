@@ -16,8 +16,8 @@
 
 struct stablehlo;
 
-/* Types of elements: those of the graph, in its order, and truth values. */
-enum hlo_type { HLO_F32, HLO_I32, HLO_BF16, HLO_F16, HLO_UI8, HLO_I64, HLO_F64, HLO_I8, HLO_BOOL };
+/* Types of elements: those of the graph, in its order, truth values, and the number of a device. */
+enum hlo_type { HLO_F32, HLO_I32, HLO_BF16, HLO_F16, HLO_UI8, HLO_I64, HLO_F64, HLO_I8, HLO_BOOL, HLO_UI32 };
 static_assert((int)HLO_BOOL == (int)DTYPE_INT8 + 1, "each type of the graph is one");
 
 /* A tensor. */

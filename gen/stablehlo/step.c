@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gen/ir/region.h"
+#include "gen/stablehlo/exchange.h"
 #include "gen/stablehlo/maker.h"
 
 struct writer {
@@ -252,6 +253,25 @@ static struct given run_micro_batches(struct writer *writer, const struct hlo *w
   return given;
 }
 
+/* ---- Devices ---- */
+
+/* The loss and the gradients become their sums over all devices. What is assigned to buffers is the first device's, as
+ * processes save that of their first one. */
+static void exchange(struct writer *writer, struct given *got) {
+  const int devices = writer->step->devices;
+  struct stablehlo *hlo = &writer->maker->hlo;
+  hlo_all_reduce(hlo, devices, got->items, got->n_summed);
+  for (int i = got->n_summed; i < got->count; i++) got->items[i] = hlo_of_first_device(hlo, devices, got->items[i]);
+}
+
+/* The mean over all micro-batches of their summed losses. `batches`: how many each device has. */
+static struct hlo mean_loss(const struct writer *writer, struct hlo sum, struct hlo batches) {
+  struct stablehlo *hlo = &writer->maker->hlo;
+  const int devices = writer->step->devices;
+  if (devices > 1) sum = hlo_div(hlo, sum, hlo_number(devices));
+  return writer->step->micro_steps > 1 ? hlo_div(hlo, sum, hlo_convert(hlo, batches, HLO_F32)) : sum;
+}
+
 /* ---- The end of a step ---- */
 
 /* The norm of all gradients. Their squares are added up in float64: a float32 loses digits over millions of them. */
@@ -413,11 +433,12 @@ static void write_main(struct writer *writer) {
   if (draws(writer)) key = take(writer, "random_keys", stacked(writer, (struct shape){0}), HLO_I64);
   const struct shape shape = shape_of(2, (int64_t)step->rows, (int64_t)step->rule.n_numbers);
   const struct hlo numbers = take(writer, "numbers", shape, HLO_F32);
-  const struct given got = run_micro_batches(writer, arrays, inputs, batches, key);
+  struct given got = run_micro_batches(writer, arrays, inputs, batches, key);
+  exchange(writer, &got);
   const struct hlo *sums = got.items, norm = norm_of(hlo, sums + 1, got.n_summed - 1);
   const struct hlo factor =
       step->rule.scales ? step->rule.factor(step->rule.context, hlo, norm) : (struct hlo){.item = -1};
-  const struct hlo loss = step->micro_steps > 1 ? hlo_div(hlo, sums[0], hlo_convert(hlo, batches, HLO_F32)) : sums[0];
+  const struct hlo loss = mean_loss(writer, sums[0], batches);
   if (hlo->failed) return;
   update_all(writer, sums + 1, factor, split_numbers(writer, numbers), arrays);
   for (int i = 0; i < step->n_weights; i++)

@@ -1,6 +1,7 @@
-/* Step: a whole step of training as a module. It runs the micro-batches, adds their gradients up, ends the step with
- * the norm and the factor of the gradient, and updates each parameter and what the optimizer keeps of it. These are
- * donated: a result takes the memory of the argument that it is the new value of. */
+/* Step: a whole step of training as a module. It runs the micro-batches, adds their gradients up, also over the devices
+ * that take the step together, ends the step with the norm and the factor of the gradient, and updates each parameter
+ * and what the optimizer keeps of it. These are donated: a result takes the memory of the argument that it is the new
+ * value of. */
 #ifndef ACCEL_STABLEHLO_STEP_H
 #define ACCEL_STABLEHLO_STEP_H
 
@@ -37,7 +38,8 @@ struct hlo_step {
   const struct hlo_weight *weights;
   int n_weights;
   int rows;        /* of numbers */
-  int micro_steps; /* micro-batches of a step */
+  int micro_steps; /* micro-batches of a step, on each device */
+  int devices;     /* that run the step together, each on micro-batches of its own, from the same weights */
   int average;     /* which of the rule's arrays is an average of the weights, or a copy of what is assigned; 0: none */
   struct hlo_rule rule;
 };
@@ -48,8 +50,9 @@ struct hlo_step {
  *   where a step has several micro-batches, an int32: how many this one has, at most micro_steps;
  *   where the model draws random numbers, their key, an int64, or [micro_steps] of them;
  *   the rule's numbers, [rows][numbers].
- * It gives the loss, a float32 that is the mean over the micro-batches; the norm of the gradient, a float32; and the
- * new arrays in the order in which it took them. False with an error at the model's line: an operation without a rule.
+ * It gives the loss, a float32 that is the mean over the micro-batches of all devices; the norm of the gradient, a
+ * float32; and the new arrays in the order in which it took them. False with an error at the model's line: an operation
+ * without a rule.
  */
 bool hlo_make_step(struct arena *arena, const struct graph *graph, const char *name, const struct hlo_step *step,
                    struct hlo_module *made, struct diagnostics *diags);

@@ -381,6 +381,7 @@ struct accel_program {
   int64_t eval_batch_size;   /* samples of a batch of an evaluation; 0: batch_size */
   int64_t micro_batches;     /* of a step */
   int64_t local_steps;       /* that each rank takes alone before weights are averaged; 0: they share gradients */
+  int64_t devices;           /* of a process, each of which takes a micro-batch of its own; 0: one */
   int64_t round;             /* batches of all ranks of which an epoch is a multiple; 0: one of each */
   bool sync_with_dataloader; /* a step ends where an epoch does, with fewer micro-batches when no more are left */
 

@@ -7,20 +7,22 @@
 
 #include "trainer.h"
 
-/* An array that the module takes each time it runs: `offset` bytes from the start of the arena, dense and row-major. */
+/* An array that the module takes each time it runs: `offset` bytes from the start of the arena, dense and row-major.
+ * That of the next device comes `stride` bytes after it; 0: all devices have the same. */
 struct accel_xla_input {
-  size_t offset;
+  size_t offset, stride;
   enum accel_dtype dtype;
   int rank;
   int64_t shape[8];
 };
 
-/* An array of the arena that a module fills. */
+/* An array of the arena that a module fills, and the one of the next device `stride` bytes after it. */
 struct accel_xla_output {
-  size_t offset, bytes;
+  size_t offset, bytes, stride;
 };
 
-/* A module: its text in pieces, one after the other; what it takes after the states; what it gives to the host. */
+/* A module: its text in pieces, one after the other; what it takes after the states; what it gives to the host. Several
+ * devices run it together, each with arrays of its own: its operations say what they exchange. */
 struct accel_xla_module {
   const char *const *pieces;
   size_t n_pieces;
@@ -29,6 +31,7 @@ struct accel_xla_module {
   const struct accel_xla_output *outputs;
   int n_outputs;
   const char *plugin; /* the devices.kind whose plugin runs it */
+  int devices;        /* 1 or more */
 };
 
 /* Loads the plugin, and compiles the module of a step or reads it as it was compiled before. The module takes the

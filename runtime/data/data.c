@@ -108,7 +108,8 @@ static void close_source(struct data_files *source) {
 
 static struct batch_sharding sharding_of(const struct accel_program *program, struct data_rank own) {
   const struct accel_rest *rest = &program->rest;
-  int64_t round = program->round > 0 ? program->round : own.size;
+  const int64_t devices = program->devices > 0 ? program->devices : 1;
+  int64_t round = program->round > 0 ? program->round : own.size * devices;
   return (struct batch_sharding){program->batch_size, round, rest->kept, rest->even, rest->dispatched,
                                  rest->uneven_inputs};
 }

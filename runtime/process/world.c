@@ -42,6 +42,10 @@ int64_t rt_data_ranks(const struct accel_program *program) {
   return ranks / rt_length_along(program, ACCEL_CP) / rt_length_along(program, ACCEL_SP);
 }
 
+int64_t rt_data_batches(const struct accel_program *program) {
+  return rt_data_ranks(program) * (program->devices > 0 ? program->devices : 1);
+}
+
 int64_t rt_data_rank(const struct accel_program *program) {
   int64_t rank = rt_rank_along(program, ACCEL_DP_REPLICATE);
   rank = rank * rt_length_along(program, ACCEL_DP_SHARD) + rt_rank_along(program, ACCEL_DP_SHARD);

@@ -35,6 +35,9 @@ int64_t rt_mesh_ranks(const struct accel_program *program);
 /* Ranks of it that train on batches of their own. */
 int64_t rt_data_ranks(const struct accel_program *program);
 
+/* Batches that they take together: a rank with several devices takes one for each. */
+int64_t rt_data_batches(const struct accel_program *program);
+
 /* Which of these this rank is, or trains on the batches of. */
 int64_t rt_data_rank(const struct accel_program *program);
 

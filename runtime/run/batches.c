@@ -12,7 +12,7 @@ bool rt_input_open(struct accel_run *run, const char *train_path, struct problem
   struct input *input = &run->input;
   const struct data_rank own = {accel_rank(run), rt_data_ranks(program)};
   if (!rt_data_open(&input->data, program, own, train_path, problem)) return false;
-  int64_t in_epoch = input->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * own.size);
+  int64_t in_epoch = input->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * rt_data_batches(program));
   input->accumulation = (struct accumulation){in_epoch, program->micro_batches, program->sync_with_dataloader};
   return true;
 }
@@ -20,16 +20,16 @@ bool rt_input_open(struct accel_run *run, const char *train_path, struct problem
 bool rt_input_start(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   struct input *input = &run->input;
-  if (!rt_prefetch_start(&input->prefetch, &input->data, program->prefetch * program->batch_size, problem))
-    return false;
-  rt_prefetch_advance(&input->prefetch,
-                      rt_accumulation_of(&input->accumulation, run->first_step).first * program->batch_size);
+  const int64_t batch = program->batch_size * rt_data_batches(program) / input->data.own.size; /* of this process */
+  if (!rt_prefetch_start(&input->prefetch, &input->data, program->prefetch * batch, problem)) return false;
+  rt_prefetch_advance(&input->prefetch, rt_accumulation_of(&input->accumulation, run->first_step).first * batch);
   return true;
 }
 
 /* The position of the first sample after `at` steps, among those of all ranks, as the program counts them. */
 static int64_t position_of(const struct accel_run *run, int64_t at) {
-  return rt_accumulation_of(&run->input.accumulation, at).first * run->program->batch_size * run->input.data.own.size;
+  return rt_accumulation_of(&run->input.accumulation, at).first * run->program->batch_size *
+         rt_data_batches(run->program);
 }
 
 void rt_input_continue(struct accel_run *run, int64_t epoch, int64_t index) {

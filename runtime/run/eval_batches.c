@@ -41,9 +41,9 @@ int64_t rt_eval_samples(const struct accel_run *run) {
   return run->input.data.split[ACCEL_EVAL].mixture.samples;
 }
 
-/* Parts of all ranks. */
+/* Parts of all ranks and of their devices. */
 static int64_t all_parts(const struct accel_run *run) {
-  return run->program->round > 0 ? run->program->round : rt_data_ranks(run->program);
+  return run->program->round > 0 ? run->program->round : rt_data_batches(run->program);
 }
 
 static int64_t own_parts(const struct accel_run *run) {
@@ -59,10 +59,10 @@ static int64_t quotient_up(int64_t a, int64_t b) {
   return a / b + (a % b != 0);
 }
 
-/* Batches of all parts; without a tree eval_iters is the number of each rank's. */
+/* Batches of all parts; without a tree eval_iters is the number of each part's. */
 static int64_t all_batches(const struct accel_run *run) {
   const struct accel_program *program = run->program;
-  if (program->eval_iters > 0) return program->eval_iters * (program->round > 0 ? 1 : rt_data_ranks(program));
+  if (program->eval_iters > 0) return program->eval_iters * (program->round > 0 ? 1 : rt_data_batches(program));
   return quotient_up(rt_eval_samples(run), batch_size(run));
 }
 
@@ -184,11 +184,15 @@ void accel_eval_score(const struct accel_run *run, int64_t i, const void *predic
   if (batch.weight > 0.0 && !rt_score_note(&evaluation.score, predictions, labels, batch.taken, width)) fail_memory();
 }
 
-/* Adds up the parts of this rank, in the order of the tree. */
+/* Adds up the parts of this rank: in the order of the tree, of which there are a power of two, or one after the other.
+ */
 static double *sums_of_parts(void) {
-  for (int64_t half = evaluation.n_parts / 2; half > 0; half /= 2)
-    for (int64_t i = 0; i < half; i++)
-      for (int k = 0; k < SUMS; k++) evaluation.sums[i][k] += evaluation.sums[i + half][k];
+  for (int64_t n = evaluation.n_parts; n > 1;) {
+    const int64_t left = evaluation.by_tree ? n / 2 : n - 1;
+    for (int64_t i = left; i < n; i++)
+      for (int k = 0; k < SUMS; k++) evaluation.sums[evaluation.by_tree ? i - left : 0][k] += evaluation.sums[i][k];
+    n = left;
+  }
   evaluation.n_parts = 1;
   return evaluation.sums[0];
 }

@@ -11,12 +11,12 @@ static PJRT_Buffer_Type type_of(enum accel_dtype dtype) {
   return types[dtype];
 }
 
-bool rt_xla_put(struct xla *xla, enum accel_dtype dtype, const int64_t *dims, int rank, const void *values,
+bool rt_xla_put(struct xla *xla, int device, enum accel_dtype dtype, const int64_t *dims, int rank, const void *values,
                 struct xla_buffer **put, struct problem *problem) {
-  PJRT_Client_BufferFromHostBuffer_Args arguments =
-      RT_PJRT(PJRT_Client_BufferFromHostBuffer_Args, .client = xla->client, .data = values, .type = type_of(dtype),
-              .dims = dims, .num_dims = (size_t)rank,
-              .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, .device = xla->device);
+  PJRT_Client_BufferFromHostBuffer_Args arguments = RT_PJRT(
+      PJRT_Client_BufferFromHostBuffer_Args, .client = xla->client, .data = values, .type = type_of(dtype),
+      .dims = dims, .num_dims = (size_t)rank,
+      .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, .device = xla->addressable[device]);
   static const char what[] = "copy an array to the device";
   if (!rt_xla_good(xla->api, xla->api->PJRT_Client_BufferFromHostBuffer(&arguments), what, problem)) return false;
   *put = (struct xla_buffer *)arguments.buffer;

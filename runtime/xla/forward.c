@@ -14,10 +14,10 @@ void accel_xla_open_forward(const struct accel_program *program, void *arena, co
   const struct accel_program *all = rt_layers_expand(program, &problem);
   rt_xla_require(all != NULL, &problem);
   forward.arena = arena;
-  forward.module = rt_xla_module(rt_xla_start(module->plugin), module, all->n_tensors, module->n_outputs);
+  forward.module = rt_xla_module(rt_xla_start(module), module, all->n_tensors, module->n_outputs);
   for (int i = 0; i < all->n_tensors; i++)
     forward.module.arguments[i] =
-        rt_xla_send_tensor(forward.module.xla, &all->tensors[i], (const char *)weights + all->tensors[i].offset);
+        rt_xla_send_tensor(forward.module.xla, 0, &all->tensors[i], (const char *)weights + all->tensors[i].offset);
 }
 
 void accel_xla_forward(void) {

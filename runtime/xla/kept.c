@@ -1,4 +1,5 @@
-/* Compiled programs in files: which plugin, the module, a checksum of what the plugin made of it, and that. A file's
+/* Compiled programs in files: which plugin, how many replicas, the module, a checksum of what the plugin made of it,
+ * and that. A file's
  * name is a checksum of the first two, and what is in it says whether it is of these. */
 #include "runtime/files/checksum.h"
 #include "runtime/files/files.h"
@@ -11,16 +12,16 @@
 #include <string.h>
 
 /* What is before the plugin's own bytes. The caller's to free. */
-static char *head_of(const struct xla *xla, const char *module, size_t *size) {
-  static const char form[] = "accel-xla 2\n%d.%d %s %s, %lld bytes of %lld\n%zu\n%s\n";
+static char *head_of(const struct xla *xla, const char *module, int replicas, size_t *size) {
+  static const char form[] = "accel-xla 3\n%d.%d %s %s, %lld bytes of %lld\n%d replicas\n%zu\n%s\n";
   const struct xla_facts facts = rt_xla_facts(xla);
   const size_t length = strlen(module);
   const int count = snprintf(NULL, 0, form, facts.major, facts.minor, facts.platform, facts.version, xla->size,
-                             xla->changed, length, module);
+                             xla->changed, replicas, length, module);
   char *head = malloc((size_t)count + 1);
   if (head == NULL) return NULL;
   snprintf(head, (size_t)count + 1, form, facts.major, facts.minor, facts.platform, facts.version, xla->size,
-           xla->changed, length, module);
+           xla->changed, replicas, length, module);
   *size = (size_t)count;
   return head;
 }
@@ -51,7 +52,7 @@ static bool load(struct xla *xla, const struct mapping *file, size_t head, struc
 
 bool rt_xla_read_kept(struct xla *xla, const char *module, const char *folder, struct xla_program *program) {
   size_t size;
-  char *head = head_of(xla, module, &size), path[4096];
+  char *head = head_of(xla, module, program->replicas, &size), path[4096];
   struct mapping file;
   struct problem ignored;
   bool good = head != NULL && path_of(head, size, folder, path, sizeof path) && rt_map(&file, path, "", &ignored);
@@ -77,7 +78,7 @@ void rt_xla_keep(const struct xla_program *program, const char *module, const ch
   struct xla *xla = program->xla;
   struct problem ignored;
   size_t size;
-  char *head = head_of(xla, module, &size), path[4096];
+  char *head = head_of(xla, module, program->replicas, &size), path[4096];
   PJRT_Executable_Serialize_Args serialize = RT_PJRT(PJRT_Executable_Serialize_Args, .executable = program->executable);
   if (head != NULL && path_of(head, size, folder, path, sizeof path) && rt_make_folders(folder, &ignored) &&
       rt_xla_good(xla->api, xla->api->PJRT_Executable_Serialize(&serialize), "keep the program", &ignored)) {

@@ -12,11 +12,13 @@ void rt_xla_require(bool good, const struct problem *problem) {
   if (!good) rt_fail(problem, 1);
 }
 
-struct xla *rt_xla_start(const char *kind) {
+struct xla *rt_xla_start(const struct accel_xla_module *module) {
   char path[4096];
   struct xla *xla = NULL;
   struct problem problem;
-  rt_xla_require(rt_xla_find(kind, path, sizeof path, &problem) && rt_xla_open(path, &xla, &problem), &problem);
+  rt_xla_require(rt_xla_find(module->plugin, path, sizeof path, &problem) &&
+                     rt_xla_open(path, module->devices, &xla, &problem),
+                 &problem);
   return xla;
 }
 
@@ -51,7 +53,7 @@ static struct xla_program *compile(struct xla *xla, const struct accel_xla_modul
   struct xla_program *compiled;
   struct problem problem;
   rt_xla_require(text != NULL || rt_problem(&problem, "out of memory"), &problem);
-  const bool good = rt_xla_compile(xla, text, kept_folder(folder, sizeof folder), &compiled, &problem);
+  const bool good = rt_xla_compile(xla, text, module->devices, kept_folder(folder, sizeof folder), &compiled, &problem);
   free(text);
   rt_xla_require(good, &problem);
   return compiled;
@@ -65,9 +67,9 @@ static void expect_results(const struct xla_program *compiled, int expected) {
   rt_fail(&problem, 1);
 }
 
-static struct xla_buffer **new_buffers(int count) {
+static struct xla_buffer **new_buffers(int devices, int count) {
   struct problem problem;
-  struct xla_buffer **buffers = calloc((size_t)count + 1, sizeof *buffers);
+  struct xla_buffer **buffers = calloc((size_t)devices * (size_t)count + 1, sizeof *buffers);
   rt_xla_require(buffers != NULL || rt_problem(&problem, "out of memory"), &problem);
   return buffers;
 }
@@ -75,8 +77,10 @@ static struct xla_buffer **new_buffers(int count) {
 struct xla_module rt_xla_module(struct xla *xla, const struct accel_xla_module *of, int n_kept, int n_results) {
   struct xla_module module = {.of = of, .xla = xla, .compiled = compile(xla, of), .n_kept = n_kept};
   expect_results(module.compiled, n_results);
-  module.arguments = new_buffers(n_kept + of->n_inputs);
-  module.results = new_buffers(n_results);
+  module.n_arguments = n_kept + of->n_inputs;
+  module.n_results = n_results;
+  module.arguments = new_buffers(of->devices, module.n_arguments);
+  module.results = new_buffers(of->devices, n_results);
   return module;
 }
 
@@ -89,39 +93,56 @@ void rt_xla_say_memory(const struct xla_module *module) {
   struct problem problem;
   const struct xla_facts facts = rt_xla_facts(module->xla);
   if (!rt_xla_memory(module->compiled, &memory, &problem)) return;
-  rt_print(stdout, "XLA       %s, PJRT %d.%d: arguments %.1f MiB, of which %.1f are donated, temporary %.1f%s\n",
+  char each[48] = "";
+  if (module->of->devices > 1) snprintf(each, sizeof each, ", on each of %d devices", module->of->devices);
+  rt_print(stdout, "XLA       %s, PJRT %d.%d: arguments %.1f MiB, of which %.1f are donated, temporary %.1f%s%s\n",
            facts.platform, facts.major, facts.minor, mebibytes(memory.arguments), mebibytes(memory.reused),
-           mebibytes(memory.temporary), rt_xla_was_kept(module->compiled) ? "; compiled before" : "");
+           mebibytes(memory.temporary), each, rt_xla_was_kept(module->compiled) ? "; compiled before" : "");
 }
 
 /* ---- Running ---- */
 
-void rt_xla_module_run(const struct xla_module *module, const void *arena) {
-  struct xla_buffer **inputs = module->arguments + module->n_kept;
-  const int n_inputs = module->of->n_inputs;
+/* Copies the inputs of a device. */
+static void put_inputs(const struct xla_module *module, int device, const char *arena) {
+  struct xla_buffer **inputs = module->arguments + device * module->n_arguments + module->n_kept;
   struct problem problem;
-  for (int i = 0; i < n_inputs; i++) {
+  for (int i = 0; i < module->of->n_inputs; i++) {
     const struct accel_xla_input *input = &module->of->inputs[i];
-    rt_xla_require(rt_xla_put(module->xla, input->dtype, input->shape, input->rank, (const char *)arena + input->offset,
-                              &inputs[i], &problem),
+    rt_xla_require(rt_xla_put(module->xla, device, input->dtype, input->shape, input->rank,
+                              arena + input->offset + (size_t)device * input->stride, &inputs[i], &problem),
                    &problem);
   }
-  rt_xla_require(rt_xla_run(module->compiled, module->arguments, module->n_kept + n_inputs, module->results, &problem),
-                 &problem);
-  for (int i = 0; i < n_inputs; i++) {
+}
+
+static void drop_inputs(const struct xla_module *module, int device) {
+  struct xla_buffer **inputs = module->arguments + device * module->n_arguments + module->n_kept;
+  for (int i = 0; i < module->of->n_inputs; i++) {
     rt_xla_drop(module->xla, inputs[i]);
     inputs[i] = NULL;
   }
 }
 
-void rt_xla_module_take(const struct xla_module *module, void *arena) {
+void rt_xla_module_run(const struct xla_module *module, const void *arena) {
+  struct problem problem;
+  for (int device = 0; device < module->of->devices; device++) put_inputs(module, device, arena);
+  rt_xla_require(rt_xla_run(module->compiled, module->arguments, module->n_arguments, module->results, &problem),
+                 &problem);
+  for (int device = 0; device < module->of->devices; device++) drop_inputs(module, device);
+}
+
+static void take_from(const struct xla_module *module, int device, char *arena) {
   struct problem problem;
   for (int i = 0; i < module->of->n_outputs; i++) {
     const struct accel_xla_output *output = &module->of->outputs[i];
-    rt_xla_require(rt_xla_get(module->xla, module->results[i], (char *)arena + output->offset, output->bytes, &problem),
-                   &problem);
-    rt_xla_drop(module->xla, module->results[i]);
+    struct xla_buffer *result = module->results[device * module->n_results + i];
+    char *to = arena + output->offset + (size_t)device * output->stride;
+    rt_xla_require(rt_xla_get(module->xla, result, to, output->bytes, &problem), &problem);
+    rt_xla_drop(module->xla, result);
   }
+}
+
+void rt_xla_module_take(const struct xla_module *module, void *arena) {
+  for (int device = 0; device < module->of->devices; device++) take_from(module, device, arena);
 }
 
 void rt_xla_module_close(struct xla_module *module) {
@@ -132,10 +153,12 @@ void rt_xla_module_close(struct xla_module *module) {
 
 /* ---- Tensors ---- */
 
-struct xla_buffer *rt_xla_send_tensor(struct xla *xla, const struct accel_tensor *tensor, const void *values) {
+struct xla_buffer *rt_xla_send_tensor(struct xla *xla, int device, const struct accel_tensor *tensor,
+                                      const void *values) {
   struct xla_buffer *buffer;
   struct problem problem;
-  rt_xla_require(rt_xla_put(xla, tensor->dtype, tensor->shape, tensor->rank, values, &buffer, &problem), &problem);
+  rt_xla_require(rt_xla_put(xla, device, tensor->dtype, tensor->shape, tensor->rank, values, &buffer, &problem),
+                 &problem);
   return buffer;
 }
 

@@ -77,19 +77,51 @@ static bool read_names(struct xla *xla, struct problem *problem) {
   return (xla->platform != NULL && xla->version != NULL) || rt_problem(problem, "out of memory");
 }
 
-static bool open_devices(struct xla *xla, struct problem *problem) {
+static bool list_devices(struct xla *xla, struct problem *problem) {
   const PJRT_Api *api = xla->api;
-  PJRT_Plugin_Initialize_Args initialize = RT_PJRT(PJRT_Plugin_Initialize_Args, .extension_start = NULL);
-  PJRT_Client_Create_Args create = RT_PJRT(PJRT_Client_Create_Args, .extension_start = NULL);
-  if (!rt_xla_good(api, api->PJRT_Plugin_Initialize(&initialize), "start its plugin", problem)) return false;
-  if (!rt_xla_good(api, api->PJRT_Client_Create(&create), "open its devices", problem)) return false;
-  xla->client = create.client;
   PJRT_Client_AddressableDevices_Args devices = RT_PJRT(PJRT_Client_AddressableDevices_Args, .client = xla->client);
   if (!rt_xla_good(api, api->PJRT_Client_AddressableDevices(&devices), "list its devices", problem)) return false;
   if (devices.num_addressable_devices == 0) return rt_problem(problem, "the plugin of XLA has no device here");
-  xla->device = devices.addressable_devices[0];
+  xla->addressable = devices.addressable_devices;
   xla->devices = (int)devices.num_addressable_devices;
-  return read_names(xla, problem);
+  return true;
+}
+
+/* `options`: the plugin's own; NULL: none. */
+static bool create_client(struct xla *xla, const PJRT_NamedValue *options, struct problem *problem) {
+  const PJRT_Api *api = xla->api;
+  PJRT_Client_Create_Args create =
+      RT_PJRT(PJRT_Client_Create_Args, .create_options = options, .num_options = options != NULL);
+  if (!rt_xla_good(api, api->PJRT_Client_Create(&create), "open its devices", problem)) return false;
+  xla->client = create.client;
+  return list_devices(xla, problem);
+}
+
+static void destroy_client(struct xla *xla) {
+  struct problem ignored;
+  PJRT_Client_Destroy_Args destroy = RT_PJRT(PJRT_Client_Destroy_Args, .client = xla->client);
+  if (xla->client != NULL) rt_xla_good(xla->api, xla->api->PJRT_Client_Destroy(&destroy), "close", &ignored);
+  xla->client = NULL;
+}
+
+/* The plugin for processors has as many devices as it is asked for; that of others does not know the option. */
+static bool make_devices(struct xla *xla, int devices, struct problem *problem) {
+  static const char name[] = "cpu_device_count";
+  const PJRT_NamedValue count = RT_PJRT(PJRT_NamedValue, .name = name, .name_size = sizeof name - 1,
+                                        .type = PJRT_NamedValue_kInt64, .int64_value = devices, .value_size = 1);
+  if (devices > xla->devices && strcmp(xla->platform, "cpu") == 0) {
+    destroy_client(xla);
+    if (!create_client(xla, &count, problem)) return false;
+  }
+  if (devices <= xla->devices) return true;
+  rt_problem(problem, "the program runs on %d devices, and XLA has %d here (%s)", devices, xla->devices, xla->platform);
+  return rt_help(problem, "make a program for %d: devices.per_node: %d", xla->devices, xla->devices);
+}
+
+static bool open_devices(struct xla *xla, int devices, struct problem *problem) {
+  PJRT_Plugin_Initialize_Args initialize = RT_PJRT(PJRT_Plugin_Initialize_Args, .extension_start = NULL);
+  return rt_xla_good(xla->api, xla->api->PJRT_Plugin_Initialize(&initialize), "start its plugin", problem) &&
+         create_client(xla, NULL, problem) && read_names(xla, problem) && make_devices(xla, devices, problem);
 }
 
 /* Whether a device of this vendor is at the PCI bus. */
@@ -116,7 +148,7 @@ static void prepare(const char *path) {
   if (!has_vendor("0x1ae0")) setenv("TPU_SKIP_MDS_QUERY", "1", 0);
 }
 
-bool rt_xla_open(const char *path, struct xla **opened, struct problem *problem) {
+bool rt_xla_open(const char *path, int devices, struct xla **opened, struct problem *problem) {
   const PJRT_Api *api;
   prepare(path);
   if (!load(path, &api, problem) || !check_version(api, path, problem)) return false;
@@ -126,7 +158,7 @@ bool rt_xla_open(const char *path, struct xla **opened, struct problem *problem)
   struct stat file;
   if (stat(path, &file) == 0) xla->size = file.st_size, xla->changed = file.st_mtime;
   const int kept = rt_xla_quiet();
-  const bool good = open_devices(xla, problem);
+  const bool good = open_devices(xla, devices, problem);
   rt_xla_loud(kept);
   if (!good) rt_xla_close(xla);
   if (good) *opened = xla;
@@ -134,9 +166,7 @@ bool rt_xla_open(const char *path, struct xla **opened, struct problem *problem)
 }
 
 void rt_xla_close(struct xla *xla) {
-  struct problem ignored;
-  PJRT_Client_Destroy_Args destroy = RT_PJRT(PJRT_Client_Destroy_Args, .client = xla->client);
-  if (xla->client != NULL) rt_xla_good(xla->api, xla->api->PJRT_Client_Destroy(&destroy), "close", &ignored);
+  destroy_client(xla);
   free(xla->platform);
   free(xla->version);
   free(xla);

@@ -8,7 +8,7 @@
 struct xla {
   const PJRT_Api *api;
   PJRT_Client *client;
-  PJRT_Device *device; /* the first one */
+  PJRT_Device *const *addressable; /* `devices` of them; the client's */
   char *platform, *version;
   int devices;
   long long size, changed; /* of the plugin's file: its version alone does not tell builds apart */
@@ -19,6 +19,7 @@ struct xla_program {
   PJRT_LoadedExecutable *loaded;
   PJRT_Executable *executable;
   size_t results;
+  int replicas;
   bool kept;
 };
 
@@ -38,7 +39,8 @@ bool rt_xla_await(const PJRT_Api *api, PJRT_Event *event, const char *what, stru
 int rt_xla_quiet(void);
 void rt_xla_loud(int kept);
 
-/* Reads the compiled program of the module from the folder; false: it is not there, or of another plugin. */
+/* Reads the compiled program of the module from the folder; false: it is not there, or of another plugin or number of
+ * replicas, which is that of the program. */
 bool rt_xla_read_kept(struct xla *xla, const char *module, const char *folder, struct xla_program *program);
 
 /* Keeps it there. */

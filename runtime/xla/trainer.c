@@ -1,4 +1,4 @@
-/* A program's steps: the module, the arrays of its states on the device, and what steps have left that nobody has read
+/* A program's steps: the module, the arrays of its states on the devices, and what steps have left that nobody has read
  * yet. */
 #include "runtime/base/dtype.h"
 #include "runtime/process/fail.h"
@@ -81,7 +81,7 @@ static void list_all_arrays(void) {
 
 void accel_xla_open(struct accel_run *run, const struct accel_xla_module *module) {
   trainer.program = run->program;
-  trainer.xla = rt_xla_start(module->plugin);
+  trainer.xla = rt_xla_start(module);
   list_all_arrays();
   trainer.step = rt_xla_module(trainer.xla, module, trainer.n_arrays, MEASURES + trainer.n_arrays);
   rt_xla_say_memory(&trainer.step);
@@ -94,18 +94,25 @@ static char *at_host(struct accel_run *run, const struct array *array) {
   return (char *)accel_arena(run) + array->offset;
 }
 
-void accel_xla_send_states(struct accel_run *run) {
-  for (int i = 0; i < trainer.n_arrays; i++) {
-    const struct array *array = &trainer.arrays[i];
-    rt_xla_drop(trainer.xla, trainer.step.arguments[i]);
-    trainer.step.arguments[i] = rt_xla_send_tensor(trainer.xla, array->tensor, at_host(run, array));
-  }
+/* Array i on a device. */
+static struct xla_buffer **on_device(int device, int i) {
+  return &trainer.step.arguments[device * trainer.step.n_arguments + i];
 }
 
+void accel_xla_send_states(struct accel_run *run) {
+  for (int device = 0; device < trainer.step.of->devices; device++)
+    for (int i = 0; i < trainer.n_arrays; i++) {
+      struct xla_buffer **buffer = on_device(device, i);
+      rt_xla_drop(trainer.xla, *buffer);
+      *buffer = rt_xla_send_tensor(trainer.xla, device, trainer.arrays[i].tensor, at_host(run, &trainer.arrays[i]));
+    }
+}
+
+/* All devices have the same. */
 void accel_xla_fetch_states(struct accel_run *run) {
   for (int i = 0; i < trainer.n_arrays; i++) {
     const struct array *array = &trainer.arrays[i];
-    rt_xla_fetch_tensor(trainer.xla, array->tensor, trainer.step.arguments[i], at_host(run, array));
+    rt_xla_fetch_tensor(trainer.xla, array->tensor, *on_device(0, i), at_host(run, array));
   }
 }
 
@@ -131,14 +138,24 @@ static void read_oldest(struct accel_run *run) {
   trainer.report.lr = step.lr;
 }
 
+/* The arrays of a device become those that a step has given. The measures are the same on all: those of the first are
+ * kept. */
+static void take_arrays(int device) {
+  struct xla_module *step = &trainer.step;
+  struct xla_buffer **results = step->results + device * step->n_results;
+  for (int i = 0; i < trainer.n_arrays; i++) {
+    struct xla_buffer **buffer = on_device(device, i);
+    rt_xla_drop(trainer.xla, *buffer);
+    *buffer = results[MEASURES + i];
+  }
+  for (int i = 0; i < MEASURES && device > 0; i++) rt_xla_drop(trainer.xla, results[i]);
+}
+
 void accel_xla_step(struct accel_run *run, int64_t at, double lr) {
   struct xla_module *step = &trainer.step;
   if (trainer.n_begun == UNDER_WAY) read_oldest(run);
   rt_xla_module_run(step, accel_arena(run));
-  for (int i = 0; i < trainer.n_arrays; i++) {
-    rt_xla_drop(trainer.xla, step->arguments[i]);
-    step->arguments[i] = step->results[MEASURES + i];
-  }
+  for (int device = 0; device < step->of->devices; device++) take_arrays(device);
   struct begun *begun = &trainer.begun[trainer.n_begun++];
   *begun = (struct begun){.at = at, .lr = lr};
   memcpy(begun->measures, step->results, sizeof begun->measures);
@@ -159,17 +176,20 @@ void accel_xla_open_evaluation(struct accel_run *run, const struct accel_xla_mod
 }
 
 void accel_xla_evaluate(struct accel_run *run) {
-  const int n_tensors = trainer.program->n_tensors;
-  memcpy(trainer.evaluation.arguments, trainer.step.arguments + trainer.evaluated,
-         (size_t)n_tensors * sizeof *trainer.evaluation.arguments);
-  rt_xla_module_run(&trainer.evaluation, accel_arena(run));
-  rt_xla_module_take(&trainer.evaluation, accel_arena(run));
+  const struct xla_module *evaluation = &trainer.evaluation;
+  const size_t n_tensors = (size_t)trainer.program->n_tensors;
+  for (int device = 0; device < evaluation->of->devices; device++)
+    memcpy(evaluation->arguments + device * evaluation->n_arguments, on_device(device, trainer.evaluated),
+           n_tensors * sizeof *evaluation->arguments);
+  rt_xla_module_run(evaluation, accel_arena(run));
+  rt_xla_module_take(evaluation, accel_arena(run));
 }
 
 /* ---- End ---- */
 
 void accel_xla_close(void) {
-  for (int i = 0; i < trainer.n_arrays; i++) rt_xla_drop(trainer.xla, trainer.step.arguments[i]);
+  for (int device = 0; device < trainer.step.of->devices; device++)
+    for (int i = 0; i < trainer.n_arrays; i++) rt_xla_drop(trainer.xla, *on_device(device, i));
   rt_xla_module_close(&trainer.evaluation);
   rt_xla_module_close(&trainer.step);
   rt_xla_close(trainer.xla);

@@ -19,7 +19,7 @@ static const char *put(struct arena *arena, struct xla *xla, const struct hlo_op
   }
   const enum accel_dtype dtype = is_wide ? ACCEL_INT64 : whole ? ACCEL_INT32 : ACCEL_FLOAT32;
   const void *values = is_wide ? (void *)wide : whole ? (void *)numbers : reals;
-  const bool good = rt_xla_put(xla, dtype, operand->shape.dim, operand->shape.rank, values, buffer, &problem);
+  const bool good = rt_xla_put(xla, 0, dtype, operand->shape.dim, operand->shape.rank, values, buffer, &problem);
   return good ? NULL : arena_printf(arena, "%s", problem.what);
 }
 
@@ -69,7 +69,7 @@ const char *compare_module(struct arena *arena, struct xla *xla, const struct hl
   struct xla_buffer **results = arena_alloc(arena, ((size_t)module->results.count + 1) * sizeof *results);
   struct xla_program *program;
   struct problem problem;
-  if (!rt_xla_compile(xla, module->text, NULL, &program, &problem)) return arena_printf(arena, "%s", problem.what);
+  if (!rt_xla_compile(xla, module->text, 1, NULL, &program, &problem)) return arena_printf(arena, "%s", problem.what);
   const char *wrong = run(arena, xla, program, module, sides, tolerance, arguments, results);
   for (int i = 0; i < module->arguments.count; i++) rt_xla_drop(xla, arguments[i]);
   for (int i = 0; i < module->results.count; i++) rt_xla_drop(xla, results[i]);
@@ -81,7 +81,7 @@ struct xla *open_plugin(void) {
   char path[4096];
   struct xla *xla;
   struct problem problem;
-  if (rt_xla_find(NULL, path, sizeof path, &problem) && rt_xla_open(path, &xla, &problem)) return xla;
+  if (rt_xla_find(NULL, path, sizeof path, &problem) && rt_xla_open(path, 1, &xla, &problem)) return xla;
   printf("%s\n", problem.what);
   return NULL;
 }

@@ -51,14 +51,14 @@ static void check_problem(const struct problem *problem, const char *what) {
 static struct xla_buffer *put(const int64_t *dims, int rank, const float *values) {
   struct problem problem;
   struct xla_buffer *buffer;
-  if (!rt_xla_put(xla, ACCEL_FLOAT32, dims, rank, values, &buffer, &problem)) fail_msg("%s", problem.what);
+  if (!rt_xla_put(xla, 0, ACCEL_FLOAT32, dims, rank, values, &buffer, &problem)) fail_msg("%s", problem.what);
   return buffer;
 }
 
 static struct xla_program *compile(const char *module, const char *folder) {
   struct problem problem;
   struct xla_program *program;
-  if (!rt_xla_compile(xla, module, folder, &program, &problem)) fail_msg("%s", problem.what);
+  if (!rt_xla_compile(xla, module, 1, folder, &program, &problem)) fail_msg("%s", problem.what);
   return program;
 }
 
@@ -160,11 +160,11 @@ static void refuses_modules(void **state) {
   (void)state;
   struct problem problem;
   struct xla_program *program;
-  assert_false(rt_xla_compile(xla, "module { not StableHLO }", NULL, &program, &problem));
+  assert_false(rt_xla_compile(xla, "module { not StableHLO }", 1, NULL, &program, &problem));
   check_problem(&problem, "XLA cannot compile the module: ");
   assert_false(rt_xla_compile(xla,
                               "func.func @main(%x: tensor<2xf32>) -> tensor<3xf32> {\n  return %x : tensor<2xf32>\n}\n",
-                              NULL, &program, &problem));
+                              1, NULL, &program, &problem));
   check_problem(&problem, "XLA cannot compile the module: ");
 }
 
@@ -218,11 +218,11 @@ static void refuses_files(void **state) {
   (void)state;
   struct problem problem;
   struct xla *other;
-  assert_false(rt_xla_open("/nonexistent/plugin.so", &other, &problem));
+  assert_false(rt_xla_open("/nonexistent/plugin.so", 1, &other, &problem));
   check_problem(&problem, "the plugin of XLA cannot be loaded: /nonexistent/plugin.so: cannot open");
-  assert_false(rt_xla_open("/proc/self/cmdline", &other, &problem));
+  assert_false(rt_xla_open("/proc/self/cmdline", 1, &other, &problem));
   check_problem(&problem, "the plugin of XLA cannot be loaded: ");
-  assert_false(rt_xla_open("libm.so.6", &other, &problem));
+  assert_false(rt_xla_open("libm.so.6", 1, &other, &problem));
   check_problem(&problem, "libm.so.6 is no plugin of XLA: it has no function GetPjrtApi");
 }
 
@@ -238,7 +238,7 @@ static void refuses_version(const char *members, const char *what, const char *h
            "{%s}; return &api; }\\n' | ${CC:-cc} -I. -shared -fPIC -x c -o %s -",
            members, path);
   assert_int_equal(system(command), 0);
-  assert_false(rt_xla_open(path, &other, &problem));
+  assert_false(rt_xla_open(path, 1, &other, &problem));
   check_problem(&problem, what);
   assert_string_equal(problem.help, help);
   snprintf(command, sizeof command, "rm -r %s", folder);
@@ -321,7 +321,7 @@ static void opens_kinds(void **state) {
     if (child == 0) {
       struct xla *other;
       alarm(60);
-      const bool good = rt_xla_open(path, &other, &problem);
+      const bool good = rt_xla_open(path, 1, &other, &problem);
       if (!good) printf("# %s: %s\n", kinds[i], problem.what);
       fflush(stdout);
       _exit(good || (problem.what[0] != '\0' && strchr(problem.what, '\n') == NULL) ? 0 : 1);
@@ -337,7 +337,7 @@ static bool opens_silently(struct problem *problem) {
   FILE *shown = tmpfile();
   const int kept = dup(STDERR_FILENO);
   dup2(fileno(shown), STDERR_FILENO);
-  const bool good = rt_xla_open(plugin, &xla, problem);
+  const bool good = rt_xla_open(plugin, 1, &xla, problem);
   dup2(kept, STDERR_FILENO);
   close(kept);
   const bool silent = ftell(shown) == 0 && lseek(fileno(shown), 0, SEEK_END) == 0;

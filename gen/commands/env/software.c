@@ -200,7 +200,7 @@ static const char *plugin_text(struct arena *arena) {
   struct xla *xla;
   struct problem problem = {0};
   if (!rt_xla_find(NULL, path, sizeof path, &problem)) return NULL;
-  if (!rt_xla_open(path, &xla, &problem)) return arena_string(arena, problem.what);
+  if (!rt_xla_open(path, 1, &xla, &problem)) return arena_string(arena, problem.what);
   const struct xla_facts facts = rt_xla_facts(xla);
   const char *text = arena_printf(arena, "%s, PJRT %d.%d, %s", facts.platform, facts.major, facts.minor, path);
   rt_xla_close(xla);

@@ -38,7 +38,7 @@ static int compile(const struct options *options, const char *kind, const char *
   struct xla_memory memory;
   struct problem problem = {0};
   const char *platform;
-  if (xla_memory_of(arena, kind, text, &memory, &platform, &problem)) {
+  if (xla_memory_of(arena, kind, text, 1, &memory, &platform, &problem)) {
     rt_print(stdout, "XLA compiles it for %s: arguments %s, results %s, temporary memory %s\n", platform,
              bytes_text(arena, memory.arguments), bytes_text(arena, memory.results),
              bytes_text(arena, memory.temporary));

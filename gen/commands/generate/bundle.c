@@ -28,7 +28,7 @@ struct needs needs_of(const struct options *options) {
     job_leave_ranks(job);
   needs.processor = processor_of(job);
   needs.target = target_of(job);
-  needs.ranks = job->devices.ranks;
+  needs.ranks = target_processes(job);
   return needs;
 }
 

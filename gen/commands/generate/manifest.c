@@ -126,7 +126,7 @@ static void add_lines(struct describer *d, const struct origins *origins) {
 /* What pkg-config calls all that the program is linked with. */
 static const char *packages_of(const struct compilation *compilation) {
   const struct job *job = compilation->job;
-  const char *runtime = compilation->program->target->build.packages[job->devices.ranks > 1];
+  const char *runtime = compilation->program->target->build.packages[target_processes(job) > 1];
   const bool sqlite = compilation->kind == PROGRAM_TRAIN && job->tracking.sinks[SINK_TRACKIO];
   return sqlite ? arena_printf(compilation->arena, "%s sqlite3", runtime) : runtime;
 }

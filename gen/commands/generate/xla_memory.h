@@ -5,9 +5,9 @@
 #include "gen/base/arena.h"
 #include "runtime/xla/xla.h"
 
-/* The memory that the compiled module takes, and the plugin's platform, in `arena`. False with a problem: there is no
- * plugin, or it refuses the module. */
-bool xla_memory_of(struct arena *arena, const char *kind, const char *module, struct xla_memory *memory,
+/* The memory that the module takes on each of so many devices that run it together, and the plugin's platform, in
+ * `arena`. False with a problem: there is no plugin, or it refuses the module. */
+bool xla_memory_of(struct arena *arena, const char *kind, const char *module, int devices, struct xla_memory *memory,
                    const char **platform, struct problem *problem);
 
 #endif

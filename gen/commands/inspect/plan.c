@@ -58,14 +58,15 @@ static const char *compiled_text(const struct compilation *compilation) {
   struct problem problem;
   const char *platform;
   if (compilation->modules.main == NULL) return "";
-  if (!xla_memory_of(arena, job_word(compilation->job, "devices.kind"), compilation->modules.main, &memory, &platform,
-                     &problem))
+  if (!xla_memory_of(arena, job_word(compilation->job, "devices.kind"), compilation->modules.main,
+                     target_devices(compilation->job), &memory, &platform, &problem))
     return arena_printf(arena, "XLA       does not say what a step takes: %s\n", problem.what);
+  const int devices = target_devices(compilation->job);
+  const char *where = devices > 1 ? arena_printf(arena, "each of %d devices (%s)", devices, platform) : platform;
   return arena_printf(arena, "XLA       %s in a %s on %s: arguments %s, of which %s become results, temporary %s\n",
                       bytes_text(arena, memory.arguments + memory.results - memory.reused + memory.temporary),
-                      compilation->kind == PROGRAM_TRAIN ? "step" : "batch", platform,
-                      bytes_text(arena, memory.arguments), bytes_text(arena, memory.reused),
-                      bytes_text(arena, memory.temporary));
+                      compilation->kind == PROGRAM_TRAIN ? "step" : "batch", where, bytes_text(arena, memory.arguments),
+                      bytes_text(arena, memory.reused), bytes_text(arena, memory.temporary));
 }
 
 static const char *plan_text(const struct compilation *compilation, const struct asked *asked) {

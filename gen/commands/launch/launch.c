@@ -56,7 +56,7 @@ static struct words command_of(struct arena *arena, const struct launch *launch,
 }
 
 static struct launched launched_of_job(const struct job *job) {
-  return (struct launched){.count = job->devices.ranks,
+  return (struct launched){.count = target_processes(job),
                            .nodes = job->devices.nodes,
                            .timeout = job->devices.timeout,
                            .saves_on_signal = job->checkpoint.saves_on_signal,

@@ -5,6 +5,7 @@
 #include "gen/base/path.h"
 #include "gen/emit/stablehlo/rule.h"
 #include "gen/ir/names.h"
+#include "gen/program/target.h"
 #include "gen/stablehlo/forward.h"
 
 static const char *module_name(const struct program *program) {
@@ -66,6 +67,7 @@ bool step_modules_make(const struct program *program, const char *rule, struct s
                                 .n_weights = program->weights->count,
                                 .rows = ranges > 0 ? ranges : 1,
                                 .micro_steps = program->job->accumulation.num_steps,
+                                .devices = target_devices(program->job),
                                 .average = program->job->training.ema.decay > 0 ? read->n_arrays - 1 : 0,
                                 .rule = *read};
   struct hlo_module module;

@@ -6,6 +6,7 @@
 #include "gen/base/text.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/sequence.h"
+#include "gen/program/target.h"
 
 static long long ranks_of(const struct program *program, const struct collective *collective) {
   return (long long)ranks_along(program, collective->axis);
@@ -52,9 +53,17 @@ static void add_axes(struct text *text, const struct program *program, struct su
   if (count > 0) text_puts(text, "\n");
 }
 
+/* Of devices that one process runs a module on. */
+static const char *devices_traffic(const struct program *program, int devices) {
+  return arena_printf(program->arena, "traffic   %s of gradients a step, added up over %d devices by XLA\n",
+                      bytes_text(program->arena, program->figures.bytes.gradients), devices);
+}
+
 const char *traffic_summary(const struct program *program) {
   struct text text = text_in(program->arena);
+  const int devices = target_devices(program->job);
   const struct sum sum = sum_along(program, AXES);
+  if (devices > 1) return devices_traffic(program, devices);
   if (sum.bytes == 0) return "traffic   none (1 rank)\n";
   text_printf(&text, "traffic   %s%s %s from each of %lld ranks, in %d collectives\n",
               program->ranks.pipeline.ranks > 0 ? "at most " : "", bytes_text(program->arena, sum.bytes),
