@@ -1,4 +1,4 @@
-#include "gen/audit/module.h"
+#include "gen/audit/module_lines.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -8,25 +8,6 @@
 #include "gen/base/path.h"
 #include "gen/base/sha256.h"
 #include "gen/base/text.h"
-
-/* The module's text, line by line. */
-struct line {
-  const char *text;
-  struct location where; /* of the first piece of it in the program */
-  int number;
-};
-
-struct module {
-  struct audit *audit;
-  const struct variable *variable; /* the module's description */
-  bool steps;                      /* it is a step: what it gives stays on the device; else the host reads all of it */
-  bool known;                      /* all pieces are strings */
-  const char *text;
-  struct {
-    struct line *items;
-    int count, capacity;
-  } lines;
-};
 
 /* ---- Reading ---- */
 
@@ -67,8 +48,8 @@ static void read_pieces(struct module *module, const struct variable *pieces) {
     if (!module->known || line.length == 0 || line.bytes[line.length - 1] != '\n') continue;
     text_add(&text, line.bytes, line.length);
     line.length--;
-    const struct line whole = {arena_copy(module->audit->arena, line.bytes, line.length), where,
-                               module->lines.count + 1};
+    const struct module_line whole = {arena_copy(module->audit->arena, line.bytes, line.length), where,
+                                      module->lines.count + 1};
     ARENA_PUSH(module->audit->arena, module->lines, whole);
     line.length = 0;
   }
@@ -89,14 +70,24 @@ static const struct variable *named(const struct module *module, const char *mem
   return value != NULL && value->kind == SYNTAX_VARIABLE ? value->variable : NULL;
 }
 
+/* The number of devices that the description has. */
+static int64_t devices_of(const struct module *module) {
+  const struct syntax *list = module->variable->initial != NULL ? bare(module->variable->initial) : NULL;
+  const int at = type_member(module->variable->type, "devices");
+  if (list == NULL || list->kind != SYNTAX_LIST || at < 0 || at >= list->n_parts) return 0;
+  const struct syntax *value = bare(list->parts[at]);
+  return value != NULL && value->kind == SYNTAX_INTEGER ? value->integer : 0;
+}
+
 static struct module read_module(struct audit *audit, const struct variable *variable) {
   struct module module = {.audit = audit, .variable = variable};
   module.steps = named(&module, "outputs") == NULL;
+  module.devices = devices_of(&module);
   read_pieces(&module, named(&module, "pieces"));
   return module;
 }
 
-static void refuse(const struct module *module, struct claim *claim, const struct line *line, const char *what,
+void module_refuse(const struct module *module, struct claim *claim, const struct module_line *line, const char *what,
                    const char *name, size_t length) {
   claim_finding(module->audit, claim, VERDICT_BROKEN, line->where, "line %d of '%s': %s '%.*s'", line->number,
                 module->variable->name, what, (int)length, name);
@@ -114,35 +105,34 @@ static const char pure[] =
     "round_nearest_even rsqrt scatter select select_and_scatter shift_left shift_right_arithmetic "
     "shift_right_logical sign sine slice sort sqrt subtract tan tanh transpose while xor ";
 
-static bool is_listed(const char *list, const char *name, size_t length) {
+bool module_lists(const char *list, const char *name, size_t length) {
   for (const char *at = list; (at = strstr(at, " ")) != NULL && at[1] != '\0'; at++)
     if (strncmp(at + 1, name, length) == 0 && at[1 + length] == ' ') return true;
   return false;
 }
 
-static size_t word_length(const char *text) {
+size_t module_word_length(const char *text) {
   size_t length = 0;
   while (isalnum((unsigned char)text[length]) || text[length] == '_') length++;
   return length;
 }
 
-/* The line without its comment, which begins after two blanks or at its beginning. */
-static size_t code_length(const char *text) {
+size_t module_code_length(const char *text) {
   const char *comment = strstr(text, "  // ");
   return comment != NULL ? (size_t)(comment - text) : strlen(text);
 }
 
 /* Every name of the dialect in a line; returns how many. */
-static int check_names(const struct module *module, struct claim *claim, const struct line *line) {
+static int check_names(const struct module *module, struct claim *claim, const struct module_line *line) {
   static const char dialect[] = "stablehlo.";
-  const char *end = line->text + code_length(line->text);
+  const char *end = line->text + module_code_length(line->text);
   int count = 0;
   for (const char *at = line->text; (at = strstr(at, dialect)) != NULL && at < end; at++) {
     const char *name = at + sizeof dialect - 1;
-    const size_t length = word_length(name);
-    if (!is_listed(pure, name, length))
-      refuse(module, claim, line, "an operation that is not one of those that compute alone,", at,
-             sizeof dialect - 1 + length);
+    const size_t length = module_word_length(name);
+    if (!module_lists(pure, name, length) && !(module->devices > 1 && module_exchanges(name, length)))
+      module_refuse(module, claim, line, "an operation that is not one of those that compute alone,", at,
+                    sizeof dialect - 1 + length);
     count++;
   }
   return count;
@@ -176,16 +166,16 @@ static bool is_frame(const char *text) {
 }
 
 /* Each line is of a form that is known, so that no dialect but these has a word in the module. */
-static void check_form(const struct module *module, struct claim *claim, const struct line *line) {
+static void check_form(const struct module *module, struct claim *claim, const struct module_line *line) {
   const char *text = line->text + strspn(line->text, " ");
   if (*text == '%') {
     const char *after = text + strcspn(text, " ");
     if (after > text && after[-1] == ':') return; /* an argument of a function, with its type */
     if (text_begins(after, " = ")) after += 3;
     if (is_operation(after)) return;
-    refuse(module, claim, line, "an operation of another dialect,", after, strcspn(after, " "));
+    module_refuse(module, claim, line, "an operation of another dialect,", after, strcspn(after, " "));
   } else if (!is_frame(text)) {
-    refuse(module, claim, line, "another form,", text, strcspn(text, " "));
+    module_refuse(module, claim, line, "another form,", text, strcspn(text, " "));
   }
 }
 
@@ -193,8 +183,8 @@ static void claim_operations(const struct module *modules, int count) {
   struct audit *audit = modules->audit;
   struct claim *claim = audit_claim(
       audit, "module-computes-alone",
-      "The modules have operations that compute of their operands alone: no custom call, no callback to the host, "
-      "nothing that is fed in or out, sent or received.");
+      "The modules have operations that compute of their operands alone, and collectives where several devices run "
+      "them: no custom call, no callback to the host, nothing that is fed in or out, sent or received.");
   int lines = 0, operations = 0;
   for (int m = 0; m < count; m++) {
     for (int i = 0; i < modules[m].lines.count; i++) {
@@ -211,12 +201,12 @@ static void claim_operations(const struct module *modules, int count) {
 
 /* ---- Shapes ---- */
 
-static int check_shapes(const struct module *module, struct claim *claim, const struct line *line) {
+static int check_shapes(const struct module *module, struct claim *claim, const struct module_line *line) {
   int count = 0;
   for (const char *at = line->text; (at = strstr(at, "tensor<")) != NULL; at += 7, count++) {
     const size_t length = strcspn(at, ">");
     if (memchr(at, '?', length) != NULL || at[length] == '\0' || memchr(at, '*', length) != NULL)
-      refuse(module, claim, line, "a type of no constant shape,", at, length + 1);
+      module_refuse(module, claim, line, "a type of no constant shape,", at, length + 1);
   }
   return count;
 }
@@ -235,7 +225,7 @@ static void claim_shapes(const struct module *modules, int count) {
 
 /* A tensor of main: its type, "tensor<4x2xf32>"; the result that takes an argument's memory, or -1. */
 struct operand {
-  const struct line *line;
+  const struct module_line *line;
   const char *type;
   size_t length;
   long alias;
@@ -245,7 +235,7 @@ struct operands {
   int count, capacity;
 };
 
-static void read_operand(const struct module *module, const struct line *line, struct operands *operands) {
+static void read_operand(const struct module *module, const struct module_line *line, struct operands *operands) {
   static const char aliases[] = "{tf.aliasing_output = ";
   const char *type = strstr(line->text, "tensor<"), *alias = strstr(line->text, aliases);
   if (type == NULL) return;
@@ -258,7 +248,7 @@ static void read_operand(const struct module *module, const struct line *line, s
 static void read_main(const struct module *module, struct operands *arguments, struct operands *results) {
   struct operands *now = NULL;
   for (int i = 0; i < module->lines.count; i++) {
-    const struct line *line = &module->lines.items[i];
+    const struct module_line *line = &module->lines.items[i];
     if (strstr(line->text, "func.func public @main(") != NULL) {
       now = arguments;
       continue;
@@ -293,11 +283,12 @@ static void check_donated(const struct module *module, struct claim *claim, cons
     const long expected = module->steps && i < states ? i + MEASURES : -1;
     const struct operand *result = expected >= 0 && expected < results->count ? &results->items[expected] : NULL;
     if (argument->alias != expected)
-      refuse(module, claim, argument->line, "the memory of an argument is not that of its result:", argument->type,
-             argument->length);
+      module_refuse(module, claim, argument->line,
+                    "the memory of an argument is not that of its result:", argument->type, argument->length);
     else if (result != NULL &&
              (result->length != argument->length || strncmp(result->type, argument->type, result->length) != 0))
-      refuse(module, claim, argument->line, "its result is of another type than", argument->type, argument->length);
+      module_refuse(module, claim, argument->line, "its result is of another type than", argument->type,
+                    argument->length);
   }
 }
 
@@ -385,6 +376,7 @@ void module_check(struct audit *audit, const struct tree *tree, const struct aud
     claim_operations(modules, count);
     claim_shapes(modules, count);
     claim_donated(modules, count);
+    module_claim_collectives(modules, count);
     claim_files(modules, count, options);
   }
 }
