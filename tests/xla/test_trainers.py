@@ -1,8 +1,8 @@
 """What programs for XLA compute: the example models whose operations have a rule, next to the programs for the processor from the
 same weights and batches. Losses of 20 steps within 1e-5, in bfloat16 within twice its rounding; the optimizers that step elements; what a run resumes from, on both
-devices. SKIPPED without a plugin.
+devices; several devices next to as many processes. SKIPPED without a plugin.
 
-One of the models and one of the optimizers a run, as SEED says (tests/program/rotation.py).
+One of the models, one of the optimizers and one of the jobs for several devices a run, as SEED says (tests/program/rotation.py).
 
 usage: test_trainers.py [NAME...], of a case or a class; --all: every one of them (ninja soak)"""
 
@@ -19,9 +19,10 @@ import jsonschema
 import numpy as np
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TREE / "tests" / "program"))
+sys.path[:0] = [str(TREE / "tests" / "program"), str(TREE / "tests" / "parallel")]
 
 from harness import GENERATOR, MODELS, Trainer, load_file, relative  # noqa: E402
+from ranks import start  # noqa: E402
 from rotation import ALL, in_turn, is_in_turn  # noqa: E402
 
 STEPS = 20
@@ -100,6 +101,16 @@ MODELS_OF = {
         "inputs": {"input_ids": {"shape": [9], "dtype": "int32"}, "attention_mask": {"shape": [9]},
                    "token_type_ids": {"shape": [9], "dtype": "int32"}, "labels": {"dtype": "int32"}}}, training=EVALUATED),
 }
+# Of several devices in one process, next to as many processes. Each model has something that is a rank's own: its number of micro-batches,
+# running statistics, random numbers, an evaluation that devices share, predictions.
+SEVERAL = {
+    "several": {**MOST, "devices": {"per_node": 2}},
+    "several_statistics": {**MODELS_OF["resnet"], "devices": {"per_node": 2}},
+    "several_draws": {**MODELS_OF["classifier"], "devices": {"per_node": 2}},
+    "several_rows": {**MODELS_OF["llama"], "devices": {"per_node": 3}},
+    "several_scores": {**MODELS_OF["table"], "devices": {"per_node": 4}},
+    "several_bits16": {**MOST, "devices": {"per_node": 2}, "precision": {"mixed_precision": "bf16"}},
+}
 PRECISIONS = {"float32": {}, "autocast": {"mixed_precision": "bf16", "keep_in_fp32": ["*.c_proj.*"]}, "throughout": {"param_dtype": "bf16"}}
 # By how much devices may differ, relative to the numbers: losses and metrics; the gradient's norm and the weights at the end. bfloat16 is
 # rounded to within 2^-9; which sums are rounded is a matter of how kernels are merged.
@@ -129,10 +140,21 @@ def write_data(folder):
     (folder / "rows.csv").write_text("".join(",".join([f"{x:.4f}" for x in row[:-1]] + [str(row[-1])]) + "\n" for row in rows))
 
 
+class Processes(Trainer):
+    """The same for several ranks."""
+
+    def run(self, *flags, **environment):
+        ended = start(self.folder / "trainer", self.job["devices"]["per_node"], *flags, cwd=self.folder, **environment)
+        self.output = ended.stdout
+        if ended.returncode != 0:
+            raise AssertionError(f"the ranks failed with {ended.returncode}:\n{ended.stdout}{ended.stderr}")
+        return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
+
+
 def on(device, job):
     job = json.loads(json.dumps(job))
-    job["devices"] = {"kind": device}
-    trainer = Trainer(job)
+    job["devices"] = {**job.get("devices", {}), "kind": device}
+    trainer = Processes(job) if device == "cpu" and "per_node" in job["devices"] else Trainer(job)
     write_data(trainer.folder)
     return trainer
 
@@ -173,10 +195,11 @@ class Trainers(unittest.TestCase):
         return json.loads(said.stdout)
 
     def compare_evaluators(self, xla):
-        """Over the weights of a run, the evaluators for both devices; that for XLA as the trainer's last evaluation."""
+        """Over the weights of a run, the evaluators for both devices; that for XLA as the trainer's last evaluation, where each of
+        several devices has not measured batches of its own."""
         of_cpu, of_xla = self.measured(xla, "--set", "devices.kind=cpu"), self.measured(xla)
         last = json.loads((xla.folder / "run" / "metrics.jsonl").read_text().splitlines()[-1])
-        if xla.job["training"].get("early_stopping") is None:
+        if xla.job["training"].get("early_stopping") is None and "per_node" not in xla.job["devices"]:
             self.assertEqual(f"{of_xla['loss']:.9g}", f"{last['eval_loss']:.9g}")
         self.assertEqual(of_cpu.keys(), of_xla.keys())
         for key in of_cpu.keys() - {"model", "job"}:
@@ -195,6 +218,19 @@ class Trainers(unittest.TestCase):
             self.compare_evaluators(trainers[1])
         if "checkpoint" in MODELS_OF[name]:
             self.check_resumed(*trainers)
+
+    def check_several(self, name):
+        cpu, xla = self.compare(name, SEVERAL[name])
+        self.compare_evaluators(xla)
+        if "checkpoint" in SEVERAL[name]:
+            self.check_resumed(cpu, xla)
+        devices = SEVERAL[name]["devices"]["per_node"]
+        self.assertRegex(xla.output, rf"XLA .*on each of {devices} devices")
+        xla.generate()
+        said = xla.command("audit", "trainer.c")
+        self.assertIn("0 broken", said)
+        self.assertRegex(said, rf"holds +module-same-collectives +\d+ collectives of {devices} devices")
+        self.assertRegex(xla.command("plan", "job.yaml"), rf"XLA .* on each of {devices} devices \(cpu\)")
 
     def check_rule(self, name):
         small = case("mlp_table", {"n_layer": 1, "width": 7, "n_classes": 10}, ROWS)
@@ -251,9 +287,24 @@ class Trainers(unittest.TestCase):
                 ("aliasing_output = 3 ", "aliasing_output = 2 ", "module-donates", "not that of its result"),
                 (" {tf.aliasing_output = 2 : i32}", "", "module-donates", "not that of its result")):
             self.assertIn(old, text)
-            (xla.folder / "trainer.c").write_text(text.replace(old, new, 1))
-            said = xla.command("audit", "trainer.c", status=1)
-            self.assertRegex(said, rf"broken +{claim} .*{why}".replace("?", r"\?"), said)
+            self.check_edit(xla, text.replace(old, new, 1), claim, why)
+
+    def check_edit(self, xla, text, claim, why):
+        (xla.folder / "trainer.c").write_text(text)
+        said = xla.command("audit", "trainer.c", status=1)
+        self.assertRegex(said, rf"broken +{claim} .*{why}".replace("?", r"\?"), said)
+
+    def test_edited_exchange(self):
+        """The same of what several devices exchange."""
+        xla = on("xla", case("mlp_table", {"n_layer": 1, "width": 7, "n_classes": 10}, ROWS, devices={"per_node": 3}))
+        text = xla.generate()
+        for old, new, claim, why in (
+                ("dense<[[0, 1,", "dense<[[1, 0,", "module-same-collectives", "not one group of all devices, 'all_reduce'"),
+                ("<{replica_groups", "<{x = replica_groups, replica_groups", "module-same-collectives", "not one group of all devices"),
+                ("= stablehlo.maximum ", "= stablehlo.all_reduce ", "module-same-collectives", "in a loop or another function, 'all_reduce'"),
+                ('"xla", 3}', '"xla", 1}', "module-computes-alone", "stablehlo.all_reduce")):
+            self.assertIn(old, text)
+            self.check_edit(xla, text.replace(old, new, 1), claim, why)
 
     @unittest.skipUnless(is_in_turn(1, 4), "a manifest tries other values of each key, which takes 10 s: not in turn")
     def test_manifest(self):
@@ -298,6 +349,9 @@ class Trainers(unittest.TestCase):
         self.assertIn("--set devices.kind=cpu", said)
 
 
+WAYS = (("model", MODELS_OF), ("rule", RULES), ("several", SEVERAL))
+
+
 def add(way, name):
     setattr(Trainers, f"test_{way}_{name}", lambda self: getattr(self, f"check_{way}")(name))
 
@@ -310,8 +364,10 @@ if __name__ == "__main__":
         print("SKIPPED: there is no plugin of XLA (pip install xla-cpu-pjrt)")
         sys.exit(77)
     named, every = [word for word in sys.argv[1:] if not word.startswith("-")], ALL
-    for way, known in (("model", MODELS_OF), ("rule", RULES)):
+    for way, known in WAYS:
+        if way == "several" and not named and not is_in_turn(0, 2):
+            continue
         for name in known if every else [name for name in named if name in known] or in_turn(known, len(known)):
             add(way, name)
-    tests = [f"Trainers.test_{way}_{name}" for name in named for way, known in (("model", MODELS_OF), ("rule", RULES)) if name in known]
+    tests = [f"Trainers.test_{way}_{name}" for name in named for way, known in WAYS if name in known]
     unittest.main(argv=sys.argv[:1], defaultTest=tests + [f"Trainers.{name}" for name in named if name.startswith("test_")] or None)
