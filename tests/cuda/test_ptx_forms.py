@@ -1,6 +1,7 @@
 """Each instruction that a lane executes for itself, by the stand-ins' interpreter of PTX, on edges and random operands: beside
 its definition in NVIDIA's PTX ISA, computed here with whole numbers and fractions. Rounding is exact in each mode. The
-functions that a GPU approximates lie within the document's bounds."""
+functions that a GPU approximates lie within the document's bounds. And the functions of CUDA's library that programs call, as nvcc
+compiles them."""
 
 import fractions
 import math
@@ -15,6 +16,9 @@ import unittest
 
 import ml_dtypes
 import numpy as np
+from ptx import compile_all, nvcc
+
+from rotation import in_turn  # tests/program; isort: skip
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 DRIVER = TREE / "build" / "tests" / "cuda" / "ptx_driver"
@@ -609,6 +613,81 @@ class Forms(unittest.TestCase):
             ended = subprocess.run([DRIVER, "--kernels", self.folder / "one.ptx"], capture_output=True, text=True)
             self.assertEqual(ended.returncode, 70)
             self.assertIn(f"one: no instruction that is known: '{name}'", ended.stderr)
+
+
+# ---- Functions of CUDA's library ----
+
+# name: (units in the last place that a result may be from the nearest number, by the appendix on mathematical functions of NVIDIA's
+# programming guide; from and to where most operands are drawn). Those of kernels, and their kin.
+OF_FLOATS = {"expf": (2, -104, 89), "exp2f": (2, -150, 129), "expm1f": (1, -20, 89), "logf": (1, 0, 4), "log2f": (1, 0, 4),
+             "log1pf": (1, -1, 4), "sqrtf": (0, 0, 9), "rsqrtf": (2, 0, 9), "cbrtf": (1, -9, 9), "sinf": (2, -9, 9),
+             "cosf": (2, -9, 9), "tanhf": (2, -10, 10), "erff": (2, -4, 4), "erfcf": (4, -4, 10.1), "powf": (4, 0, 9)}
+OF_DOUBLES = {"exp": (1, -709, 709), "log": (1, 0, 4), "log1p": (1, -1, 4), "sqrt": (0, 0, 9), "sin": (2, -9, 9),
+              "cos": (2, -9, 9), "tanh": (2, -20, 20), "pow": (2, 0, 9)}
+# What mpmath has by another name.
+BY_NAME = {"exp2": lambda mp, x: mp.power(2, x), "log2": lambda mp, x: mp.log(x, 2), "rsqrt": lambda mp, x: 1 / mp.sqrt(x), "pow": lambda mp, x, y: mp.power(x, y),
+           "cbrt": lambda mp, x: mp.cbrt(x) if x >= 0 else -mp.cbrt(-x)}
+
+
+def place(bits, width):
+    """The position of a float among all of its type; both zeros have one."""
+    return bits if bits < 1 << (width - 1) else (1 << (width - 1)) - bits
+
+
+@unittest.skipUnless(nvcc() and DRIVER.exists(), "there is no nvcc")
+class Functions(unittest.TestCase):
+    def run_function(self, path, name, kind, given):
+        words = []
+        for i, bits in enumerate(given):
+            np.array(bits, f"u{BITS[kind] // 8}").tofile(path.with_suffix(f".{i}"))
+            words.append(f"inout:{path.with_suffix(f'.{i}')}")
+        count = len(given[0])
+        subprocess.run([DRIVER, path, name, "1", str(count), f"out:{path.with_suffix('.made')}:{count * BITS[kind] // 8}", *words], check=True)
+        return [int(x) for x in np.fromfile(path.with_suffix(".made"), f"u{BITS[kind] // 8}")]
+
+    def nearest(self, name, kind, numbers):
+        """The bits of the number of the type that is nearest to the true result; None: this is none, infinite or complex."""
+        import mpmath  # it takes a while
+
+        stem = name[:-1] if kind == "f32" else name
+        with mpmath.workprec(200):
+            try:
+                exact = BY_NAME[stem](mpmath, *map(mpmath.mpf, numbers)) if stem in BY_NAME else getattr(mpmath, stem)(mpmath.mpf(numbers[0]))
+            except ZeroDivisionError:
+                return None
+            if not isinstance(exact, mpmath.mpf) or not mpmath.isfinite(exact):
+                return None
+            size = mpmath.mag(exact)  # of the power of two above it
+            if exact != 0 and not -1200 < size < 1100:
+                return packed(math.copysign(0.0 if size < 0 else INFINITY, exact), kind)
+            digits, exponent = exact.man_exp  # of its size
+            return packed(rounded((-1 if exact < 0 else 1) * Fraction(int(digits)) * Fraction(2)**int(exponent), kind), kind)
+
+    def test_functions(self):
+        """On finite operands within the function's domain."""
+        architecture = in_turn(("80", "90a", "100"), 3)[0]
+        rng = random.Random(int(os.environ.get("SEED", 1)))
+        with tempfile.TemporaryDirectory() as held:
+            source = pathlib.Path(held) / "functions.cu"
+            lists = (("float", "f32", OF_FLOATS, 256), ("double", "f64", OF_DOUBLES, 64))
+            source.write_text("".join(f'extern "C" __global__ void of_{name}({c} *y, const {c} *x{f", const {c} *z" * name.startswith("pow")}) {{\n'
+                                      f'  y[threadIdx.x] = {name}(x[threadIdx.x]{", z[threadIdx.x]" * name.startswith("pow")});\n}}\n' for c, _, names, _ in lists for name in names))
+            path = source.with_suffix(".ptx")
+            compile_all([nvcc(), "-std=c++17", "-O3", "-w", f"-arch=compute_{architecture}", "-ptx", source, "-o", path])
+            for _, kind, names, count in lists:
+                for name, (units, low, high) in names.items():
+                    given = [[*operands(kind, rng, count // 2), *(packed(rng.uniform(low, high), kind) for _ in range(count // 2))]]
+                    given += [[packed(rng.uniform(-30, 30), kind) for _ in range(count)]] * name.startswith("pow")
+                    worst = 0
+                    for bits, found in zip(zip(*given), self.run_function(path, f"of_{name}", kind, given)):
+                        numbers = [unpacked(x, kind) for x in bits]
+                        wanted = self.nearest(name, kind, numbers) if all(map(math.isfinite, numbers)) else None
+                        if wanted is None:
+                            continue
+                        away = abs(place(wanted, BITS[kind]) - place(found, BITS[kind]))
+                        self.assertLessEqual(away, units, f"{name} of {numbers}: {unpacked(found, kind)} instead of {unpacked(wanted, kind)}")
+                        worst = max(worst, away)
+                    print(f"# {name}, sm_{architecture}: {worst} units in the last place, of {units}", flush=True)
 
 
 if __name__ == "__main__":
