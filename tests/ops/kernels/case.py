@@ -68,6 +68,7 @@ class Case:
         """truths: by output; what is masked there (numpy.ma) may come out as any number."""
         self.kernel, self.inputs, self.truths = kernel, inputs, truths
         self.in_place, self.stream, self.tolerance, self.scales = in_place or {}, stream, tolerance, scales or {}
+        self.error = 0.0  # the largest so far, relative to the largest value
 
     def run(self, function):
         """The outputs' memories after one call, and what stood in them before."""
@@ -126,6 +127,7 @@ class Case:
             both = np.isnan(got) & np.isnan(truth)
             scale = max(1e-3, self.scales.get(operand.name, 0.0), float(np.abs(np.where(both, 0, truth)).max(initial=0)))
             error = float(np.abs(np.where(both, 0, got - truth)).max(initial=0)) / scale
+            self.error = max(self.error, error)
             if not error < self.tolerance:
                 return f"{operand.name}: error {error:.3g} of the largest value"
         return None
