@@ -52,6 +52,10 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "ranks resume from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_resume.py
   try "divisions with the same bits" env DIVISIONS=all "$PYTHON" tests/parallel/test_topology.py Divisions
   try "traffic of all divisions" env DIVISIONS=all "$PYTHON" tests/parallel/test_traffic.py Traffic.test_placements
+  try "CUDA kernels by nvcc for other architectures" "$PYTHON" tests/cuda/test_kernels.py --all --ptx 80 --ptx 100 --seed "$seed"
+  for architecture in 80 90a 100; do
+    try "CUDA programs by nvcc for sm_$architecture" env SEED="$seed" "$PYTHON" tests/cuda/test_ptx.py --all --sm="$architecture"
+  done
   try "attention and convolutions before cuDNN" "$PYTHON" tests/cuda/test_engines.py --all
   try "HIP programs under hipcc" "$PYTHON" tests/hip/test_compile.py --all
   for file in $(grep -lE '^(import|from) (rotation|noticing|compilers)\>' tests/*/test_*.py | sort -R); do # those of which a run tries a part

@@ -95,6 +95,7 @@ class PtxTrainer(HostTrainer):
         if host is not None:
             shutil.copy(host.folder / "trainer.o", f"{program}.o")
         compile_all(*[["gcc", "-std=c17", "-O1", INCLUDE, "-c", f"{program}.c", "-o", f"{program}.o"]] * (host is None),
+                    *(["gcc", "-std=c17", INCLUDE, "-c", path, "-o", f"{path}.o"] for path in self.hooks()),
                     [*self.compiler(headers), "--compress-mode", "none", f"-gencode=arch=compute_{self.architecture},code=compute_{self.architecture}",
                      "-c", kernels, "-o", f"{program}.kernels.o"])
         kernels.write_text(text)  # as it was emitted

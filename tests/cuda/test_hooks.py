@@ -21,16 +21,22 @@ import test_hooks as moments  # noqa: E402
 
 
 class Hooks(unittest.TestCase):
+    parts, device = None, HostTrainer
+
     def lines(self, trainer, device, stop_at=6, *flags):
         result = subprocess.run([trainer.folder / "trainer", *flags], cwd=trainer.folder, capture_output=True, text=True,
-                                env={"STOP_AT": str(stop_at), "OMP_NUM_THREADS": "2", "DEVICE": device})
+                                env={"STOP_AT": str(stop_at), "OMP_NUM_THREADS": "2", "DEVICE": device, **self.settings(trainer)})
         self.assertEqual(result.returncode, 0, result.stderr)
         words = [line.split() for line in result.stdout.splitlines()]
         return [line for line in words if line and "on_" + line[0] in on_processor.ALL and len(line) == 11]
 
+    def settings(self, trainer):
+        """More of the environment."""
+        return {}
+
     def test_calls(self):
         expected = on_processor.prepare(self)
-        found = HostTrainer(json.loads(json.dumps(expected.job)), PARTS, watched=True)
+        found = self.device(json.loads(json.dumps(expected.job)), self.parts, watched=True)
         for name in ("hooks.c", "rows.csv"):
             (found.folder / name).write_text((expected.folder / name).read_text())
         expected.build()
@@ -45,7 +51,7 @@ class Hooks(unittest.TestCase):
     def test_moments(self):
         """Epochs, a save that a hook asks for, and batches that one changes, as on the processor."""
         expected = moments.Hooks().rows(12, 5, drop_last=False)
-        found = HostTrainer(json.loads(json.dumps(expected.job)), PARTS)
+        found = self.device(json.loads(json.dumps(expected.job)), self.parts)
         for name in ("hooks.c", "rows.csv"):
             (found.folder / name).write_text((expected.trainer.folder / name).read_text())
         shutil.copy(expected.trainer.folder / "start.safetensors", found.folder)
@@ -70,5 +76,5 @@ class Hooks(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PARTS = objects()
+    Hooks.parts = objects()
     unittest.main(argv=sys.argv[:1])

@@ -1,17 +1,20 @@
 """Kernels that nvcc has compiled, run instruction by instruction (tests/cuda/standin/ptx): whole programs beside those for the
 processor, from the same weights and batches, and faults that are planted, each found by the check that names it.
 
-Programs are skipped where there is no nvcc. The suite runs two of them, for few steps, and plants one fault.
+Programs are skipped where there is no nvcc. The suite runs two of them, one for 20 steps, and plants one fault.
 
 usage: test_ptx.py [NAME...] [--sm=90a] [--orders=20] [--planted=PATTERN] [--all]
-  NAME       of a case of runs(), as gpt, evaluate_gpt, generate_llama, sharded_states, topology_table, tp, torch_llama; or a class
+  NAME       of a case of runs(), as gpt, evaluate_gpt, generate_llama, sharded_states, topology_table, tp, pp, ep, optimizer_lomo, hooks_calls,
+             torch_llama, curve_200; or a class
   --sm       the architecture that is compiled for: 80, 90a or 100
   --orders   in how many drawn orders of blocks and warps a program that trains must give the same bits
   --planted  of the planted faults only those whose names match
   --all      every case, and all planted faults (ninja soak)"""
 
+import importlib.util
 import itertools
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -19,17 +22,19 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import ml_dtypes
 import numpy as np
 from host import TREE
 from ptx import PtxTrainer, nvcc
 from harness import save_file, windows  # tests/program; isort: skip
-from ranks import CORPUS  # tests/parallel; isort: skip
+from ranks import CORPUS, job_of  # tests/parallel; isort: skip
 from rotation import ALL, in_turn  # tests/program; isort: skip
 
 import test_axes  # isort: skip
 import test_forward  # isort: skip
+import test_optimizers  # isort: skip
 import test_ranks  # isort: skip
 import test_sharded  # isort: skip
 import test_training  # isort: skip
@@ -53,8 +58,21 @@ TINY |= {"tiny_llama": case("llama", LLAMA, DATA, **SHORT, **BF16),
          "tiny_lstm": case("lstm", {"num_layers": 1, "n_embd": 8, "hidden_size": 12, "vocab_size": 256}, DATA, **SHORT)}
 TINY |= {f"tiny_{name}": case("nanogpt", EXAMPLE, DATA, training={"steps": 3, "seed": 3}, optimizer={"name": name})
          for name in ("adafactor", "muon", "lamb", "adalomo", "schedule_free_adamw")}
-SMALL = ("tiny", "evaluate_tiny", "generate_tiny", "sharded_averages_of_weights", "tp")  # the suite runs one of these
+SMALL = ("tiny_bf16", "evaluate_tiny", "generate_tiny", "sharded_averages_of_weights", "tp", "sp", "pp", "optimizer_lomo", "hooks_calls")  # the suite runs one of these
 ORDERS = 2
+
+
+def test_file(name):
+    """A test's file that is no module by its name, as another folder has one of the same."""
+    made = importlib.util.spec_from_file_location(f"cuda_{name}", TREE / "tests" / "cuda" / f"{name}.py")
+    module = importlib.util.module_from_spec(made)
+    made.loader.exec_module(module)
+    return module
+
+
+with unittest.mock.patch.dict(os.environ):  # it has small granules of memory
+    import test_stages  # isort: skip
+test_hooks = test_file("test_hooks")
 
 
 def without_times(rows):
@@ -303,12 +321,20 @@ class Programs(test_training.Comparison):
 
     device = PtxTrainer
 
+    orders = None  # how many are drawn, other than ORDERS
+
+    def curve(self, steps):
+        """Losses of many steps of AdamW in float32."""
+        self.orders, job = 0, {**TINY["tiny"], "training": {**TINY["tiny"]["training"], "steps": steps}}
+        self.compare(f"curve of {steps}", job)
+
     def turn_round(self, name, trainer, lines, weights):
-        """The same bits where blocks and warps take turns in an order that is drawn."""
+        """The same bits where blocks and warps take turns in an order that is drawn; in every other order without graphs, too."""
         lines, kept = without_times(lines), trainer.folder / "straight"
         (trainer.folder / "run").rename(kept)
-        for order in range(1, ORDERS + 1):
-            self.assertEqual(without_times(trainer.run(STANDIN_ORDER=str(order)))[-len(lines):], lines, f"{name}: order {order}")
+        for order in range(1, (ORDERS if self.orders is None else self.orders) + 1):
+            graphs = {"ACCEL_GRAPHS": "no"} if order % 2 else {}
+            self.assertEqual(without_times(trainer.run(STANDIN_ORDER=str(order), **graphs))[-len(lines):], lines, f"{name}: order {order}")
             for key, value in trainer.weights().items():
                 self.assertEqual(value.tobytes(), weights[key].tobytes(), f"{name}: {key}, order {order}")
             shutil.rmtree(trainer.folder / "run")
@@ -338,14 +364,39 @@ class Order(test_ranks.Order):
     device = PtxTrainer
 
 
+WHOLE, STAGES = {"config": test_axes.WHOLE}, {"config": test_stages.CONFIG, "accumulation": test_stages.STEPS}
+# Ranks, what they divide, and more of the job.
+AXES = {"tp": (2, {"tp": 2}, {"config": test_axes.GPT}), "tp_positions": (2, test_axes.RESIDUAL, WHOLE),
+        "tp_shards": (4, {"tp": 2, "fsdp": {"sharding_strategy": "full_shard"}}, {"config": test_axes.Shards.STILL, "replicas": 2}),
+        "sp": (2, {"sp": 2}, WHOLE), "cp": (2, {"cp": 2}, WHOLE), "cp_ring": (2, test_axes.RING, WHOLE),
+        "pp": (2, {"pp": 2}, STAGES), "pp_zero_bubble": (2, {"pp": 2, **test_stages.ZERO_BUBBLE}, STAGES), "pp_interleaved": (2, {"pp": 2, **test_stages.CHUNKS}, STAGES)}
+
+
 @unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
-class Tensors(test_axes.Axes):
-    """Ranks that divide tensors, against one process on both devices."""
+@unittest.mock.patch.dict(os.environ, {"STANDIN_GRANULARITY": "64"})  # of memory that a stage maps
+class Axes(test_axes.Axes):
+    """Ranks that divide tensors, positions, layers or experts, against one process on both devices, or as many with all experts."""
 
     device = PtxTrainer
 
-    def two(self, **groups):
-        self.beside(2, {"tp": 2}, config=test_axes.GPT, steps=4, training={"eval_interval": 4, "eval_iters": "all"}, **groups)
+    def several(self, name):
+        ranks, parallelism, more = AXES[name]
+        self.beside(ranks, parallelism, **{"steps": 4, "training": {"eval_interval": 4, "eval_iters": "all"}, **more})
+
+    def experts(self):
+        groups = {"model": "qwen_moe", "config": test_axes.EXPERTS, "data": {"sequence_length": 16}}
+        found = self.made("cuda", job_of(2, 2, 4, parallelism={"ep": 2}, **groups))
+        self.compare(found, self.made("cuda", job_of(2, 2, 4, **groups)), 1e-6, "replicas")
+
+
+@unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
+class Hooks(test_hooks.Hooks):
+    """Functions of a job's own."""
+
+    device = PtxTrainer
+
+    def settings(self, trainer):
+        return trainer.settings() if isinstance(trainer, PtxTrainer) else {}
 
 
 @unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
@@ -489,7 +540,10 @@ def runs():
     made |= {f"sharded_{name}": (Sharded, "compare", (name,)) for name in test_sharded.CASES}
     made |= {f"topology_{name}": (Order, "check", described) for name, described in test_ranks.MODELS.items()}
     made |= {f"torch_{name}": (Torch, "curve", (name,)) for name in ("nanogpt", "llama")}
-    return made | {"tp": (Tensors, "two", ())}
+    made |= {name: (Axes, "several", (name,)) for name in AXES} | {"ep": (Axes, "experts", ())}
+    made |= {f"optimizer_{name}": (Programs, "compare", (name, test_optimizers.job_of(name))) for name in test_optimizers.RULES}
+    made |= {f"hooks_{name}": (Hooks, f"test_{name}", ()) for name in ("calls", "moments")}
+    return made | {f"curve_{steps}": (Programs, "curve", (steps,)) for steps in (20, 200)}
 
 
 def add(name, case, method, arguments):
@@ -509,5 +563,5 @@ if __name__ == "__main__":
     known, named = runs(), [word for word in sys.argv[1:] if not word.startswith("-")]
     PtxTrainer.architecture = option("sm", in_turn(("80", "90a", "100"), 3)[0])
     ORDERS = int(option("orders", ORDERS))
-    chosen = named or ["Rules", "Matrices", *(known if ALL else ("tiny_bf16", *in_turn(SMALL, len(SMALL)))), "Planted"]
+    chosen = named or ["Rules", "Matrices", *(known if ALL else ("curve_20", *in_turn(SMALL, len(SMALL)))), "Planted"]
     unittest.main(argv=sys.argv[:1], defaultTest=[add(name, *known[name]) if name in known else name for name in chosen])
