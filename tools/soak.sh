@@ -57,6 +57,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
     try "CUDA programs by nvcc for sm_$architecture" env SEED="$seed" "$PYTHON" tests/cuda/test_ptx.py --all --sm="$architecture"
   done
   try "attention and convolutions before cuDNN" "$PYTHON" tests/cuda/test_engines.py --all
+  try "CUDA programs of example models by PTX, next to PyTorch" env SEED="$seed" "$PYTHON" tests/cuda/ptx_runs.py
   try "HIP programs under hipcc" "$PYTHON" tests/hip/test_compile.py --all
   for file in $(grep -lE '^(import|from) (rotation|noticing|compilers)\>' tests/*/test_*.py | sort -R); do # those of which a run tries a part
     try "all of $file" env SEED="$seed" CASES=all DIVISIONS=all DRAWS=8 "$PYTHON" "$file"

@@ -79,8 +79,8 @@ class HostTrainer(Trainer):
 
     device, ending = "cuda", "cu"  # devices.kind, and what the name of the kernels' file ends with
 
-    def __init__(self, job, parts, watched=False, program="train"):
-        super().__init__({**job, "devices": {**job.get("devices", {}), "kind": self.device}})
+    def __init__(self, job, parts, watched=False, program="train", folder=None):
+        super().__init__({**job, "devices": {**job.get("devices", {}), "kind": self.device}}, folder)
         self.parts = parts
         self.kind = program
         self.flags = ["-fsanitize=thread"] if watched else []

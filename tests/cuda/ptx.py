@@ -1,6 +1,7 @@
 """Programs for GPUs as nvcc compiles them, to PTX, which the stand-ins' interpreter runs (tests/cuda/standin/ptx)."""
 
 import functools
+import hashlib
 import pathlib
 import re
 import resource
@@ -23,6 +24,35 @@ def nvcc():
     """The compiler; None: there is none here."""
     found = subprocess.run(["sh", TREE / "tools" / "cuda-toolkit.sh", "--nvcc"], capture_output=True, text=True)
     return found.stdout.strip() or None
+
+
+@functools.cache
+def headers():
+    """What the kernels' text includes, and who compiles it."""
+    paths = sorted((TREE / "include" / "accel").rglob("*.h"))
+    return subprocess.check_output([nvcc(), "--version"]) + b"".join(path.read_bytes() for path in paths)
+
+
+def digest(*texts):
+    return hashlib.sha256(b"\0".join([headers(), *(text.encode() for text in texts)])).hexdigest()[:16]
+
+
+def kept(folder, name, architecture, source):
+    """The path of the PTX of a program's kernels; what the folder has of the same text is not compiled again."""
+    path = folder / f"{name}.{architecture}.{digest(source.read_text())}.ptx"
+    if not path.exists():
+        made = path.with_suffix(".made")
+        compile_all([nvcc(), "-std=c++17", "-O3", "-w", "-lineinfo", f"-arch=compute_{architecture}", INCLUDE, "-ptx", source, "-o", made])
+        made.rename(path)
+    return path
+
+
+def keep(folder, name, trainer):
+    """Leaves the PTX in the kernels' object of a trainer that is built where kept() finds it."""
+    within = (trainer.folder / "trainer.kernels.o").read_bytes()
+    begin = within.index(b".version ")
+    path = folder / f"{name}.{trainer.architecture}.{digest((trainer.folder / 'trainer.cu').read_text())}.ptx"
+    path.write_bytes(within[begin:within.index(b"\0", begin)])
 
 
 def members_of(body, structs, before=""):
@@ -81,8 +111,8 @@ class PtxTrainer(HostTrainer):
 
     architecture = "80"
 
-    def __init__(self, job, parts=None, watched=False, program="train"):
-        super().__init__(job, parts or PARTS, program=program)
+    def __init__(self, job, parts=None, watched=False, program="train", folder=None):
+        super().__init__(job, parts or PARTS, program=program, folder=folder)
 
     def build(self, *edits, host=None):
         """`edits`: (the name of a header of accel/gpu or trainer.cu, a text in it, the text in its place) each, before
@@ -140,8 +170,8 @@ class PtxTrainer(HostTrainer):
     def run(self, *flags, **environment):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         rows = super().run(*flags, **self.settings(), **environment)
-        took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-        print(f"# {len(rows)} steps, {took / max(len(rows), 1):.2f} s of a processor a step", file=sys.stderr)
+        self.seconds = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before) / max(len(rows), 1)
+        print(f"# {len(rows)} steps, {self.seconds:.2f} s of a processor a step", file=sys.stderr)
         return rows
 
     def start(self, ranks, *flags, **environment):

@@ -2,12 +2,13 @@
 (tests/cuda/standin/ptx) knows, and which its tests execute alone.
 
 usage: ptx_matrix.py [--each] [--keep FOLDER] [NAME...]
-  NAME     of a program, gpt or evaluate_gpt; without names all of them
+  NAME     of a program, gpt, evaluate_gpt or gpt2_bf16; without names all of them
   --each   a line for each form: its name, how many programs of each architecture have it, known, tested
   --keep   leaves the PTX there, and takes what is there already"""
 
 import argparse
 import collections
+import functools
 import json
 import pathlib
 import re
@@ -15,13 +16,14 @@ import subprocess
 import sys
 import tempfile
 
-from host import TREE, HostTrainer, compile_all
-from ptx import nvcc
+from host import HostTrainer
+from ptx import kept, nvcc
 
 from ranks import job_of  # tests/parallel; isort: skip
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))  # tests/parallel has files of the same names
 
+import ptx_examples  # noqa: E402
 import test_axes  # noqa: E402
 import test_forward  # noqa: E402
 import test_ptx  # noqa: E402
@@ -34,6 +36,7 @@ ARCHITECTURES = ("80", "90a", "100")
 BF16 = {"precision": {"mixed_precision": "bf16"}, "devices": {"attention": "own"}}
 DRIVER = test_ptx.DRIVER
 SHARDED = ("states", "gradients_with_replicas", "groups_of_layers", "averages_of_weights_in_bf16", "codes_of_weights", "wire")  # the others have the same kernels
+EXAMPLES = {ptx_examples.program(name, precision): (name, precision) for name in ptx_examples.NAMES for precision in ptx_examples.PRECISIONS}
 INSTRUCTION = re.compile(r"^[ \t{]*(?:@!?%\w+[ \t]+)?([a-z][\w.]*(?:::\w+[\w.]*)*)(?=[ \t;])", re.MULTILINE)
 
 
@@ -52,6 +55,19 @@ def programs():
     for name in ("adafactor", "muon", "lamb", "adalomo", "schedule_free_adamw"):
         made[name] = (job_of(1, 2, 8, config=test_axes.WHOLE, optimizer={"name": name, "clip_grad_norm": 0}), "train")
     return made
+
+
+def write_data(job, folder):
+    test_training.write_data(folder, job["data"].get("features", 64 if "inputs" in job["data"] else 1))
+
+
+def prepared(name):
+    """(job, kind of program, what writes its data into a folder) of a program."""
+    if name in EXAMPLES:
+        example = ptx_examples.example(EXAMPLES[name][0])
+        return example.on_device(ptx_examples.STEPS, EXAMPLES[name][1]), "train", example.write
+    job, kind = programs()[name]
+    return json.loads(json.dumps(job)), kind, functools.partial(write_data, job)
 
 
 def names_in(text):
@@ -79,18 +95,13 @@ def decode(path):
     subprocess.run([DRIVER, "--kernels", path], check=True, stdout=subprocess.DEVNULL)
 
 
-def compiled(name, job, kind, folder):
-    """The PTX of a program for each architecture."""
-    paths = {architecture: folder / f"{name}.{architecture}.ptx" for architecture in ARCHITECTURES}
-    missing = [architecture for architecture, path in paths.items() if not path.exists()]
-    if missing:
-        trainer = HostTrainer(json.loads(json.dumps(job)), [], program=kind)
-        test_training.write_data(trainer.folder, job["data"].get("features", 64 if "inputs" in job["data"] else 1))
-        trainer.generate("--program", kind)
-    for architecture in missing:
-        compile_all([nvcc(), "-std=c++17", "-O3", "-w", "-lineinfo", f"-arch=compute_{architecture}", f"-I{TREE / 'include'}", "-ptx",
-                     trainer.folder / "trainer.cu", "-o", paths[architecture]])
-    return {architecture: path.read_text() for architecture, path in paths.items()}
+def compiled(name, folder):
+    """The paths of the PTX of a program, by architecture."""
+    job, kind, write = prepared(name)
+    trainer = HostTrainer(job, [], program=kind)
+    write(trainer.folder)
+    trainer.generate("--program", kind)
+    return {architecture: kept(folder, name, architecture, trainer.folder / "trainer.cu") for architecture in ARCHITECTURES}
 
 
 def main():
@@ -101,15 +112,15 @@ def main():
     arguments = parser.parse_args()
     if not nvcc():
         sys.exit("ptx_matrix: there is no nvcc")
-    chosen = {name: made for name, made in programs().items() if not arguments.names or name in arguments.names}
+    chosen = arguments.names or [*programs(), *EXAMPLES]
     counts, first = collections.defaultdict(collections.Counter), {}
     with tempfile.TemporaryDirectory() as held:
         folder = arguments.keep or pathlib.Path(held)
         folder.mkdir(exist_ok=True)
-        for name, (job, kind) in chosen.items():
-            for architecture, text in compiled(name, job, kind, folder).items():
-                decode(folder / f"{name}.{architecture}.ptx")
-                for form in names_in(text):
+        for name in chosen:
+            for architecture, path in compiled(name, folder).items():
+                decode(path)
+                for form in names_in(path.read_text()):
                     counts[form][architecture] += 1
                     first.setdefault(form, f"{name} for sm_{architecture}")
     lacking, alone = unknown(counts), tested()

@@ -5,7 +5,7 @@ Programs are skipped where there is no nvcc. The suite runs two of them, one for
 
 usage: test_ptx.py [NAME...] [--sm=90a] [--orders=20] [--planted=PATTERN] [--all]
   NAME       of a case of runs(), as gpt, evaluate_gpt, generate_llama, sharded_states, topology_table, tp, pp, ep, optimizer_lomo, hooks_calls,
-             torch_llama, curve_200; or a class
+             curve_200; or a class
   --sm       the architecture that is compiled for: 80, 90a or 100
   --orders   in how many drawn orders of blocks and warps a program that trains must give the same bits
   --planted  of the planted faults only those whose names match
@@ -28,8 +28,7 @@ import ml_dtypes
 import numpy as np
 from host import TREE
 from ptx import PtxTrainer, nvcc
-from harness import save_file, windows  # tests/program; isort: skip
-from ranks import CORPUS, job_of  # tests/parallel; isort: skip
+from ranks import job_of  # tests/parallel; isort: skip
 from rotation import ALL, in_turn  # tests/program; isort: skip
 
 import test_axes  # isort: skip
@@ -399,60 +398,6 @@ class Hooks(test_hooks.Hooks):
         return trainer.settings() if isinstance(trainer, PtxTrainer) else {}
 
 
-@unittest.skipUnless(nvcc(), "there is no nvcc, so no program was compiled to PTX")
-class Torch(unittest.TestCase):
-    """Losses of 20 steps of AdamW beside PyTorch's in float32, from the same weights and batches."""
-
-    STEPS, KEYS = 20, {"lr": 1e-3, "betas": (0.9, 0.95), "eps": 1e-4, "weight_decay": 0.1}
-
-    def curve(self, name):
-        import torch  # it takes seconds
-
-        torch.set_num_threads(1)
-        theirs = getattr(self, name)()
-        trainer = PtxTrainer({"model": {"source": str(test_training.MODELS / f"{name}.c"), "weights": "start.safetensors", "config": self.config},
-                              "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3, "sequence_length": 16},
-                              "optimizer": {"name": "adamw", **self.KEYS, "betas": list(self.KEYS["betas"])}, "training": {"steps": self.STEPS, "seed": 5}})
-        (trainer.folder / "corpus.txt").write_bytes(CORPUS)
-        self.save(trainer.folder / "start.safetensors")
-        trainer.build()
-        batches = windows(CORPUS, 16, 3, 5, True, 0.1)
-        adam = torch.optim.AdamW(self.parameters, **self.KEYS)
-        away = 0.0
-        for step, row in enumerate(trainer.run()):
-            adam.zero_grad()
-            loss = theirs(*(torch.tensor(x) for x in batches(step)))
-            loss.backward()
-            adam.step()
-            away = max(away, abs(row["loss"] / loss.item() - 1))
-        self.assertLess(away, 2e-5)
-        print(f"# {name}: losses of {self.STEPS} steps differ by {away:.1e} from PyTorch's", file=sys.stderr)
-
-    def nanogpt(self):
-        from torch_gpt import Gpt, random_weights  # tests/program
-
-        self.config = {"n_layer": 2, "n_head": 2, "n_embd": 32, "vocab_size": 256, "block_size": 16}
-        weights = random_weights(self.config, "nanogpt", seed=3)
-        peer = Gpt(weights, self.config, "nanogpt")
-        self.save, self.parameters = (lambda path: save_file(weights, path)), list(peer.w.values())
-        return peer.loss
-
-    def llama(self):
-        import torch
-        from safetensors.torch import save_file as save_tensors
-        from transformers import LlamaConfig, LlamaForCausalLM
-
-        torch.manual_seed(3)
-        same = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "hidden_size": 32, "intermediate_size": 40,
-                "vocab_size": 256, "rms_norm_eps": 1e-5}
-        self.config = {**same, "tie_word_embeddings": False}
-        peer = LlamaForCausalLM(LlamaConfig(**self.config, rope_parameters={"rope_theta": 10000.0, "rope_type": "default"}, initializer_range=0.1,
-                                            max_position_embeddings=16, pad_token_id=None))
-        self.save = lambda path: save_tensors({key: value.contiguous() for key, value in peer.state_dict().items()}, path)
-        self.parameters = list(peer.parameters())
-        return lambda tokens, targets: torch.nn.functional.cross_entropy(peer(tokens).logits.flatten(0, 1), targets.flatten())
-
-
 SUMS = "    __syncthreads();\n    x = 0;"
 OUTSIDE = "outside of the array that the address was derived from"
 # One more program to plant faults in: with two tiles of keys.
@@ -539,7 +484,6 @@ def runs():
         made |= {f"{kind}_{name}": (Texts, method, (name, job)) for name, job in cases.items()}
     made |= {f"sharded_{name}": (Sharded, "compare", (name,)) for name in test_sharded.CASES}
     made |= {f"topology_{name}": (Order, "check", described) for name, described in test_ranks.MODELS.items()}
-    made |= {f"torch_{name}": (Torch, "curve", (name,)) for name in ("nanogpt", "llama")}
     made |= {name: (Axes, "several", (name,)) for name in AXES} | {"ep": (Axes, "experts", ())}
     made |= {f"optimizer_{name}": (Programs, "compare", (name, test_optimizers.job_of(name))) for name in test_optimizers.RULES}
     made |= {f"hooks_{name}": (Hooks, f"test_{name}", ()) for name in ("calls", "moments")}
