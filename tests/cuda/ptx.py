@@ -37,9 +37,13 @@ def digest(*texts):
     return hashlib.sha256(b"\0".join([headers(), *(text.encode() for text in texts)])).hexdigest()[:16]
 
 
+def path_of(folder, name, architecture, source):
+    return folder / f"{name}.{architecture}.{digest(source.read_text())}.ptx"
+
+
 def kept(folder, name, architecture, source):
     """The path of the PTX of a program's kernels; what the folder has of the same text is not compiled again."""
-    path = folder / f"{name}.{architecture}.{digest(source.read_text())}.ptx"
+    path = path_of(folder, name, architecture, source)
     if not path.exists():
         made = path.with_suffix(".made")
         compile_all([nvcc(), "-std=c++17", "-O3", "-w", "-lineinfo", f"-arch=compute_{architecture}", INCLUDE, "-ptx", source, "-o", made])
@@ -51,7 +55,7 @@ def keep(folder, name, trainer):
     """Leaves the PTX in the kernels' object of a trainer that is built where kept() finds it."""
     within = (trainer.folder / "trainer.kernels.o").read_bytes()
     begin = within.index(b".version ")
-    path = folder / f"{name}.{trainer.architecture}.{digest((trainer.folder / 'trainer.cu').read_text())}.ptx"
+    path = path_of(folder, name, trainer.architecture, trainer.folder / "trainer.cu")
     path.write_bytes(within[begin:within.index(b"\0", begin)])
 
 
