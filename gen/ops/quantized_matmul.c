@@ -6,7 +6,7 @@
  * int8_matmul is of LLM.int8()'s codes, quantized_matmul of all others (`form`), with `group` elements of a row that
  * share a scale of codes by groups. GGUF's codes are without scales. Where a model is evaluated, the latter is
  * llm_int8_matmul with the attribute `threshold`: bitsandbytes' Linear8bitLt makes the same difference on processors.
- */
+ * gguf_matmul is quantized_matmul of Q8_0 or Q4_0, and q8_0_matmul where a model is evaluated. */
 #include <math.h>
 
 #include "gen/ops/support/quantized.h"
@@ -68,6 +68,13 @@ static struct value *evaluated(struct builder *builder, const struct node *node)
                                     attribute_int("in", node_int(node, "in"))};
   own_attributes(node, attributes + 2);
   return builder_op(builder, "llm_int8_matmul", node->inputs, 3, attributes, 3);
+}
+
+static struct value *evaluated_by_blocks(struct builder *builder, const struct node *node) {
+  const struct attribute attributes[3] = {attribute_int("out", node_int(node, "out")),
+                                          attribute_int("in", node_int(node, "in")),
+                                          attribute_int("form", node_int(node, "form"))};
+  return builder_op(builder, "q8_0_matmul", node->inputs, 2, attributes, 3);
 }
 
 /* ---- The float64 reference ---- */
@@ -191,7 +198,9 @@ static double flops(const struct node *node) {
 const struct op_kind op_quantized_matmul = {PRODUCT, .name = "quantized_matmul"};
 const struct op_kind op_int8_matmul = {PRODUCT, .name = "int8_matmul", .evaluation.substitute = evaluated};
 
+const struct op_kind op_gguf_matmul = {PRODUCT, .name = "gguf_matmul", .evaluation.substitute = evaluated_by_blocks};
+
 const struct op_file op_file_quantized_matmul = {
     .name = "quantized_matmul",
-    .kinds = (const struct op_kind *const[]){&op_quantized_matmul, &op_int8_matmul, NULL},
+    .kinds = (const struct op_kind *const[]){&op_quantized_matmul, &op_int8_matmul, &op_gguf_matmul, NULL},
 };

@@ -15,6 +15,7 @@ enum quant_type {
   QUANT_Q4_0,
   QUANT_Q4_K
 };
+enum quant_activations { QUANT_ACTIVATIONS_FLOAT, QUANT_ACTIVATIONS_Q8_0 };
 enum optimizer_name {
   OPTIMIZER_SGD,
   OPTIMIZER_ADAM,

@@ -128,11 +128,12 @@ struct job {
       bool load_in_4bit, load_in_8bit;
       double threshold; /* of load_in_8bit: from which size on an input is an outlier; 0: none is */
       enum quant_type type;
-      const char *quant_type;       /* NULL: type is one of bitsandbytes */
-      int64_t group;                /* elements that share a scale, of types by groups; 0: those of a row */
-      enum mixed_precision compute; /* the type of products with codes; PRECISION_NO: float32 */
-      bool double_quant;            /* scales are codes of 8 bits */
-      struct named *skip, *keep;    /* skip_modules, NULL: none are given; keep_in_fp32_modules */
+      enum quant_activations activations; /* of evaluations and texts */
+      const char *quant_type;             /* NULL: type is one of bitsandbytes */
+      int64_t group;                      /* elements that share a scale, of types by groups; 0: those of a row */
+      enum mixed_precision compute;       /* the type of products with codes; PRECISION_NO: float32 */
+      bool double_quant;                  /* scales are codes of 8 bits */
+      struct named *skip, *keep;          /* skip_modules, NULL: none are given; keep_in_fp32_modules */
       int n_skip, n_keep;
     } quantize;
   } model;

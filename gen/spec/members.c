@@ -170,6 +170,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(data.eval.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens", "npz"}},
     {CHOICE(data.packing), {"none", "documents", "pad"}},
     {{"model.quantize.bnb_4bit_quant_type", offsetof(struct job, model.quantize.type)}, {"nf4", "fp4"}},
+    {{"model.quantize.activations", offsetof(struct job, model.quantize.activations)}, {"float", "q8_0"}},
     {{"model.quantize.bnb_4bit_compute_dtype", offsetof(struct job, model.quantize.compute)}, {"fp32", "bf16", "fp16"}},
     {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16", "fp8"}},
     {CHOICE(precision.fp8.backend), {"ao", "te", "msamp"}},

@@ -31,7 +31,7 @@ SUMS = 1 << 22  # floats in which kernels keep partial sums, as gen/program/targ
 WITHOUT = {"matmul", "convolution", "convolution_data", "convolution_weights", "dropout", "random_uniform", "random_normal",
            "random_int", "linear_cross_entropy", "linear_cross_entropy_backward", "linear_cross_entropy_forward_backward",
            "biased_attention", "biased_attention_backward",  # written out as other operations
-           "quantized_matmul", "int8_matmul", "llm_int8_matmul"}  # of processors alone
+           "quantized_matmul", "int8_matmul", "llm_int8_matmul", "gguf_matmul", "q8_0_matmul"}  # of processors alone
 # In float32 whatever a model is in, or of a type of their own.
 WITHOUT_16 = bits16.WITHOUT - {"grouped_matmul", "grouped_matmul_weight"}
 # Extents that those of a processor do not come to.

@@ -1,6 +1,6 @@
 """model.quantize.quant_type against torchao, gguf-py and PEFT: codes and scales are theirs to the bit, of q4_k what gguf-py reads;
-losses of adapters, an evaluation and a text's logits are those of the dequantized weights, a stopped run resumes bit for bit, merged
-adapters leave floats, and what has no meaning is refused."""
+losses of adapters, an evaluation and a text's logits are those of the dequantized weights, also by activations in Q8_0, a stopped run
+resumes bit for bit, merged adapters leave floats, and what has no meaning is refused."""
 
 import json
 import pathlib
@@ -37,6 +37,12 @@ def of_torchao(weight, kind, group):
     whole = (codes.float() - 8) * scale.repeat_interleave(group, 1) + zero.repeat_interleave(group, 1)
     halves = codes.reshape(-1, 2, 16)
     return (halves[:, 0] | halves[:, 1] << 4).to(torch.uint8).reshape(len(weight), -1), torch.stack((scale, zero), 2), whole
+
+
+def in_blocks(module, inputs):
+    """What a linear layer takes, as gguf-py quantizes it."""
+    rows = inputs[0].numpy().reshape(-1, inputs[0].shape[-1])
+    return torch.from_numpy(gguf.quants.dequantize(gguf.quants.quantize(rows, GGUF["q8_0"]), GGUF["q8_0"])).reshape(inputs[0].shape)
 
 
 class EvenSteps(Quantized):
@@ -95,6 +101,27 @@ class EvenSteps(Quantized):
                 trainer.generate()
                 self.assertIn(" 0 broken", trainer.command("audit", "trainer.c"))
 
+    def test_activations(self):
+        """An evaluation and a text multiply activations in Q8_0, and training as they are. A number in the middle between two codes may
+        have the other one, as what comes before it is rounded otherwise: with one such the logits differ by a third of what they would
+        without codes, else by 1e-5 of that."""
+        kind = in_turn(("q8_0", "q4_0"), 2)[0]
+        self.draw(1)
+        trainer, names = self.compare("llama.c", self.llama(128, 256), {"quant_type": kind, "activations": "q8_0"},
+                                      {"rank": 3, "alpha": 6, "targets": ["q_proj", "down_proj"]})
+        loss = float(subprocess.check_output([self.program(trainer, "evaluate")], cwd=trainer.folder).split(b"loss ")[1].split()[0])
+        logits, of_tokens = self.logits_of_text(trainer)
+        with torch.no_grad():
+            floats = of_tokens(self.peer)
+            for name, module in self.peer.named_modules():
+                if isinstance(module, torch.nn.Linear) and plain(f"{name}.weight") in names:
+                    module.register_forward_pre_hook(in_blocks)
+            wanted, wanted_loss = of_tokens(self.peer), self.evaluated(self.peer, trainer)
+        self.assertLess((logits - wanted).norm(), 0.6 * (floats - wanted).norm(), "logits of a text")
+        self.assertLess(abs(loss / wanted_loss - 1), 2e-4, "an evaluation")
+        trainer.generate()
+        self.assertIn(" 0 broken", trainer.command("audit", "trainer.c"))
+
     def test_merged(self):
         """A run with merged adapters leaves floats, W + s B A of the W that codes stand for."""
         lora = {"rank": 2, "alpha": 4, "targets": ["q_proj"], "merge": True}
@@ -119,6 +146,7 @@ class EvenSteps(Quantized):
             ({"quant_type": "int4_weight_only", "group_size": 64}, "has rows of 96 elements, and codes of int4_weight_only are of 64 in a row"),
             ({"quant_type": "int8_weight_only", "group_size": 40}, "'model.quantize.group_size' must be a multiple of 32"),
             ({"quant_type": "q8_0", "group_size": 32}, "'group_size' does not go with"),
+            ({"quant_type": "int8_weight_only", "activations": "q8_0"}, "'activations' does not go with"),
             ({"quant_type": "q8_0", "load_in_4bit": True}, "'load_in_4bit' must be 'false'"),
             ({"quant_type": "q8_0", "bnb_4bit_quant_type": "nf4"}, "'bnb_4bit_quant_type' does not go with"),
         ]:

@@ -11,9 +11,9 @@
 #include "gen/ir/op.h"
 
 static const char *const missing[] = {
-    "step_tensor",                                          /* written with the optimizer's update */
-    "quantized_matmul",                                     /* model.quantize is refused on GPUs */
-    "int8_matmul",        "llm_int8_matmul",  "fp8_matmul", /* becomes other nodes */
+    "step_tensor",      /* written with the optimizer's update */
+    "quantized_matmul", /* model.quantize is refused on GPUs */
+    "int8_matmul",        "llm_int8_matmul",  "gguf_matmul", "q8_0_matmul", "fp8_matmul", /* becomes other nodes */
     "fp8_matmul_delayed", "fp8_group_matmul",
 };
 

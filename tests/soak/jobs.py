@@ -30,7 +30,7 @@ NOT_DRAWN = {
     "training.eval_on_start": "a line without figures of a step: tests/program/test_evaluation.py",
     **{f"tracking.{key}": "names of tracking.log_with: tests/program/test_tracking.py" for key in ("project", "run_name", "tags", "logging_dir")},
     **{f"model.quantize.{key}": "frozen weights: tests/models/test_quantized.py" for key in
-       ("quant_type", "group_size", "load_in_4bit", "load_in_8bit", "llm_int8_threshold", "bnb_4bit_quant_type", "bnb_4bit_use_double_quant", "bnb_4bit_compute_dtype",
+       ("quant_type", "group_size", "activations", "load_in_4bit", "load_in_8bit", "llm_int8_threshold", "bnb_4bit_quant_type", "bnb_4bit_use_double_quant", "bnb_4bit_compute_dtype",
         "bnb_4bit_quant_storage", "skip_modules", "keep_in_fp32_modules")},
     **{f"precision.fp8.{key}": "models whose extents are multiples of 16: tests/models/test_fp8.py" for key in
        ("emulate", "skip_first_and_last", "skip_modules", "override_linear_precision", "fp8_format", "margin", "interval", "amax_compute_algo")},

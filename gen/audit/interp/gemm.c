@@ -169,6 +169,26 @@ struct value external_multiply_int8(const struct call *call) {
   return value_number(ORIGIN_DATA);
 }
 
+/* accel_multiply_q8_0(gemm, y, row_codes, row_scales, x, codes) of accel/q8_0_gemm.h. */
+struct value external_multiply_q8_0(const struct call *call) {
+  enum { Y = 1, ROW_CODES, ROW_SCALES, X, CODES };
+  struct interp *interp = call->interp;
+  const struct object *gemm = external_described(call);
+  if (gemm == NULL || call->count != CODES + 1) return value_number(ORIGIN_DATA);
+  const int64_t rows = external_member(interp, gemm, "rows", 0), out = external_member(interp, gemm, "out", 0);
+  const int64_t in = external_member(interp, gemm, "in", 0), elements = bounded_multiply(rows, in);
+  const struct code_bytes as = code_bytes(external_enumerator(interp, gemm, "as"));
+  const int64_t size = external_member(interp, gemm, "type", 0) == 0 ? 4 : 2;
+  external_touch(call, X, bounded_multiply(elements, size), false);
+  external_touch(call, CODES, bounded_multiply(bounded_multiply(out, in), as.bytes) / as.elements, false);
+  external_touch(call, ROW_CODES, elements, true);
+  external_touch(call, ROW_SCALES, bounded_multiply(elements / as.elements, 4), true);
+  external_touch(call, Y, bounded_multiply(bounded_multiply(rows, out), size), true);
+  for (int i = Y; i <= ROW_SCALES; i++)
+    for (int k = i + 1; k <= CODES; k++) external_require_noalias(call, i, k);
+  return value_number(ORIGIN_DATA);
+}
+
 /* The product of a convolution's members and of the pairs among them, times the size of an element. */
 static int64_t convolved_bytes(const struct interp *interp, const struct object *record, const char *first,
                                const char *second, const char *pair, int64_t size) {

@@ -10,7 +10,7 @@
 extern const struct op_kind op_copy, op_step_tensor;
 
 /* The kinds of matmuls by a weight of codes of 4 bits, and of 8: their inputs and attributes are in their file. */
-extern const struct op_kind op_quantized_matmul, op_int8_matmul;
+extern const struct op_kind op_quantized_matmul, op_int8_matmul, op_gguf_matmul;
 
 /* The kinds of tensors rounded to 8 bits and of products of these: their inputs and attributes are in their file. */
 extern const struct op_kind op_fp8_quantize, op_fp8_quantize_delayed, op_fp8_matmul, op_fp8_matmul_delayed;

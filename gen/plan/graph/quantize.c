@@ -280,7 +280,8 @@ static void replace(struct quantizing *quantizing, struct node *node, const stru
   struct arena *arena = quantizing->program->arena;
   const struct quantized_form form = form_for(quantizing->job, in);
   const bool int8 = form.codes == CODES_INT8;
-  node->kind = int8 ? &op_int8_matmul : &op_quantized_matmul;
+  const bool blocks = quantizing->job->model.quantize.activations == QUANT_ACTIVATIONS_Q8_0;
+  node->kind = int8 ? &op_int8_matmul : blocks ? &op_gguf_matmul : &op_quantized_matmul;
   struct value **inputs = arena_alloc(arena, (size_t)operands->count * sizeof *inputs);
   inputs[0] = node->inputs[0];
   for (int i = 1; i < operands->count; i++) inputs[i] = operands->items[i];

@@ -5,8 +5,8 @@
  * its name, and its scales, MODULE.weight_nf4_absmax and, with double quantization, MODULE.weight_nf4_nested_absmax
  * and MODULE.weight_nf4_nested_offset, of FP4 with that name; of 8 bits MODULE.SCB; of torchao's
  * MODULE.weight_int8_scale or MODULE.weight_int4_scale_and_zero, and of GGUF's none. Its matmuls become
- * quantized_matmul or int8_matmul. So all that follows treats codes and scales as what they are, arrays of the arena
- * that nothing trains.
+ * quantized_matmul, int8_matmul or gguf_matmul. So all that follows treats codes and scales as what they are, arrays of
+ * the arena that nothing trains.
  */
 #ifndef ACCEL_PLAN_GRAPH_QUANTIZE_H
 #define ACCEL_PLAN_GRAPH_QUANTIZE_H

@@ -13,7 +13,8 @@ WITHOUT = {"arange", "table", "random_uniform", "random_normal", "random_int", "
             "keep", "group_starts", "group_order", "grouped_matmul", "grouped_matmul_weight", "fp8_quantize",
             "fp8_quantize_delayed", "fp8_round"}  # in float32 whatever the model is in
 ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "biased_attention",
-            "biased_attention_backward", "dropout", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached", "quantized_matmul", "int8_matmul", "llm_int8_matmul")
+            "biased_attention_backward", "dropout", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached", "quantized_matmul", "int8_matmul", "llm_int8_matmul",
+            "gguf_matmul", "q8_0_matmul")
 
 
 def patterns(case, kind):

@@ -55,7 +55,7 @@ FLAGS = ["-std=c17", "-D_POSIX_C_SOURCE=200809L", "-O3", "-march=native", "-fope
 SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 # What a kernel opens before it runs, and the runtime's files that do it.
-OPENED = ("gemm", "convolution", "quantized_gemm", "int8_gemm")
+OPENED = ("gemm", "convolution", "quantized_gemm", "int8_gemm", "q8_0_gemm")
 RUNTIME = [*sorted((ROOT / "runtime" / "onednn").glob("*.c")),
            *(ROOT / "runtime" / f"{name}.c" for name in ("base/levels", "base/linear_codes", "base/problem", "base/terminal", "process/fail", "process/world", "process/world_self"))]
 CACHE = ROOT / "build" / "tests" / "kernels"

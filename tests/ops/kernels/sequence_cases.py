@@ -2,6 +2,7 @@
 
 import functools
 
+import gguf
 import ml_dtypes
 import numpy as np
 
@@ -288,7 +289,7 @@ def levels_codes(rng, form, count, nested):
 FORMS = ("NF4", "FP4", "INT8", "INT8_GROUPS", "INT4_GROUPS", "Q8_0", "Q4_0", "Q4_K")
 
 
-def build_quantized_matmul(name, rng, rows=1, out=1, columns=1, straight=0, form="NF4", group=0, nested=0, accumulate=False):
+def build_quantized_matmul(name, rng, rows=1, out=1, columns=1, straight=0, form="NF4", group=0, nested=0, accumulate=False, kind="quantized_matmul"):
     group = group or columns
     if form in ("NF4", "FP4"):
         inputs, matrix = levels_codes(rng, form, out * columns, nested)
@@ -299,9 +300,27 @@ def build_quantized_matmul(name, rng, rows=1, out=1, columns=1, straight=0, form
     truth = inputs["x"].astype(np.float64) @ (matrix if straight else matrix.T)
     types = {np.dtype(np.uint8): "uint8_t", np.dtype(np.int8): "int8_t"}
     operands = [Operand(key, value.shape, dtype=types.get(value.dtype, "float")) for key, value in inputs.items()]
-    kernel = Kernel("quantized_matmul", [Operand("y", truth.shape, accumulate=accumulate)], operands, name, out=out, straight=straight,
+    kernel = Kernel(kind, [Operand("y", truth.shape, accumulate=accumulate)], operands, name, out=out, straight=straight,
                     form=FORMS.index(form), group=group, **{"in": columns})
     return Case(kernel, inputs, {"y": truth})
+
+
+def build_q8_0_matmul(name, rng, rows=1, out=1, columns=32, form="Q8_0", largest=False):
+    """By x as gguf-py quantizes it; `largest`: all products are 127^2 or 127 times 128, whose sums of two have more than 15 bits."""
+    inputs, matrix = drawn_codes(rng, form, out, columns, 32)
+    x = normal(rng, rows, columns)
+    x[rng.random((rows, columns // 32)).repeat(32, 1) < 0.1] = 0  # blocks without a scale
+    if largest:
+        x = np.where(rng.random(x.shape) < 0.5, np.float32(3), np.float32(-3))
+        inputs["codes"][..., 2:] = rng.choice(np.uint8([127, 128]), inputs["codes"][..., 2:].shape)
+        matrix = gguf.quants.dequantize(inputs["codes"].reshape(out, -1), gguf.GGMLQuantizationType[form])
+    inputs = {"x": x, **inputs}
+    rounded = gguf.quants.dequantize(gguf.quants.quantize(x, gguf.GGMLQuantizationType.Q8_0), gguf.GGMLQuantizationType.Q8_0)
+    truth = rounded.astype(np.float64) @ matrix.T
+    outputs = [Operand("y", truth.shape), Operand("row_codes", x.shape, dtype="int8_t", workspace=True),
+               Operand("row_scales", [rows, columns // 32], workspace=True)]
+    operands = [Operand("x", x.shape), Operand("codes", inputs["codes"].shape, dtype="uint8_t")]
+    return Case(Kernel("q8_0_matmul", outputs, operands, name, out=out, form=FORMS.index(form), **{"in": columns}), inputs, {"y": truth})
 
 
 def build_int8_matmul(name, rng, rows=1, out=1, columns=1, straight=0, accumulate=False):
@@ -416,6 +435,8 @@ BUILDERS = {
     **{kind: functools.partial(build_group, kind) for kind in ("group_starts", "group_order")},
     "grouped_matmul": build_grouped_matmul,
     "quantized_matmul": build_quantized_matmul,
+    "gguf_matmul": functools.partial(build_quantized_matmul, kind="gguf_matmul"),
+    "q8_0_matmul": build_q8_0_matmul,
     "int8_matmul": build_int8_matmul,
     "llm_int8_matmul": build_llm_int8_matmul,
     **{kind: functools.partial(build_fp8_quantize, kind) for kind in ("fp8_quantize", "fp8_quantize_delayed")},
@@ -453,6 +474,9 @@ FIXED = {
                          for s in (0, 1) for n in (0, 1)] +
                         [dict(rows=r, out=o, columns=c, straight=s, form=f, group=64 if r == 1 else 0, accumulate=s == 1)
                          for f in FORMS[3:] for r, o, c, s in [(1, 130, 768, 0), (1, 3, 256, 0), (5, 131, 512, 0), (9, 5, 256, 1)]],
+    "gguf_matmul": [dict(rows=3, out=5, columns=64, straight=s, form=f) for s, f in ((0, "Q8_0"), (1, "Q4_0"))],
+    "q8_0_matmul": [dict(rows=r, out=o, columns=c, form=f, largest=r == 3) for f in ("Q8_0", "Q4_0")
+                    for r, o, c in [(1, 1, 32), (1, 130, 768), (3, 9, 1120), (33, 131, 64), (1, 6, 17664)]],
     "int8_matmul": [dict(rows=r, out=o, columns=c, straight=s, accumulate=r == 3)
                     for r, o, c in [(1, 1, 1), (3, 130, 320), (5, 7, 9), (17, 300, 129)] for s in (0, 1)],
     "llm_int8_matmul": [dict(rows=r, out=o, columns=c, threshold=t) for r, o, c in [(1, 1, 1), (1, 130, 321), (3, 7, 9), (70, 300, 129)]
@@ -552,6 +576,8 @@ FUZZED = {
     "group_starts": fuzzed_groups,
     "group_order": lambda rng: dict(fuzzed_groups(rng), rows=int(rng.integers(2))),
     "quantized_matmul": lambda rng: fuzzed_quantized(rng),
+    "gguf_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=32 * int(rng.integers(1, 5)), straight=int(rng.integers(2)), form="Q8_0"),
+    "q8_0_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=32 * int(rng.integers(1, 9)), form=str(rng.choice(["Q8_0", "Q4_0"]))),
     "int8_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), straight=int(rng.integers(2)), accumulate=bool(rng.integers(2))),
     "llm_int8_matmul": lambda rng: dict(rows=size(rng), out=size(rng), columns=size(rng), threshold=float(rng.choice([0, 2.5, 6]))),
     "fp8_quantize": fuzzed_fp8,
