@@ -29,12 +29,6 @@ static inline bool has_scale_before(enum accel_codes as) {
   return as == ACCEL_CODES_Q8_0 || as == ACCEL_CODES_Q4_0;
 }
 
-/* Bytes of 32 codes, with their scale where it stands before them. */
-static inline int64_t bytes_of(enum accel_codes as) {
-  const bool whole = as == ACCEL_CODES_Q8_0 || as == ACCEL_CODES_INT8_GROUPS;
-  return (whole ? RT_STEPS : RT_STEPS / 2) + (has_scale_before(as) ? (int64_t)sizeof(uint16_t) : 0);
-}
-
 /* ---- Any processor ---- */
 
 RT_INLINED void rt_linear_dot_body(enum accel_codes as, const float *x, const uint8_t *codes, int upper, float scale,
@@ -76,6 +70,12 @@ static void dots_plain(const float *x, const float *x_sums, const struct rows *r
 /* ---- AVX-512 ---- */
 
 #if RT_WIDE
+/* Bytes of 32 codes, with their scale where it stands before them. */
+static inline int64_t bytes_of(enum accel_codes as) {
+  const bool whole = as == ACCEL_CODES_Q8_0 || as == ACCEL_CODES_INT8_GROUPS;
+  return (whole ? RT_STEPS : RT_STEPS / 2) + (has_scale_before(as) ? (int64_t)sizeof(uint16_t) : 0);
+}
+
 /* The numbers of 32 codes. Those of 4 bits are looked up in a register, by the lower 4 bits of an index. */
 RT_FOR_AVX512 RT_INLINED void numbers_avx512(enum accel_codes as, const uint8_t *codes, int upper, __m512 levels,
                                              __m512 numbers[2]) {
