@@ -203,7 +203,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "streaming", program->streams);
   set_int(arena, value, "from_host", streamed_from_host(program));
   set_int(arena, value, "host_layers", streamed_bytes(program, false));
-  set_bool(arena, value, "from_files", largest_read(program) > 0);
+  set_bool(arena, value, "from_files", largest_read(program) > 0 && !layers_are_on_disk(program));
   set_int(arena, value, "staging", program->target->memory.separate ? largest_read(program) : 0);
   if (program->streams) set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);
   const struct function *backward = program->entry.backward;

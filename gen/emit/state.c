@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "gen/emit/emit.h"
+#include "gen/emit/rows.h"
 #include "gen/emit/values.h"
 #include "gen/program/layers.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/precision.h"
 #include "gen/program/state.h"
+#include "gen/program/streams.h"
 #include "gen/spec/keys.h"
 #include "runtime/checkpoint/keys.h"
 
@@ -123,6 +125,23 @@ static const char *rows_of_state(struct arena *arena, const struct state *state)
   return arena_printf(arena, "{%s, %d}", coded ? "true" : "false", block);
 }
 
+/* The pieces of weights that are updated at once: their first bucket, where they are among the weights in memory and
+ * their gradients, and which layer it is, all others being none; how many buckets, and elements. */
+static struct jinja_value pieces_value(const struct program *program) {
+  const struct program_disk *disk = &program->disk;
+  struct table_row *rows = arena_alloc(program->arena, ((size_t)disk->n_pieces + 1) * sizeof *rows);
+  for (int i = 0; i < disk->n_pieces; i++) {
+    const struct disk_piece *piece = &disk->pieces[i];
+    const bool is_layer = piece->unit >= 0;
+    const int layer = is_layer ? piece->unit : program->ranks.fsdp_units.count;
+    rows[i] = (struct table_row){.name = is_layer ? program->ranks.fsdp_units.items[piece->unit].paths[0]
+                                                  : "what stays in memory",
+                                 .steps = {piece->first, piece->weights, layer},
+                                 .same = {piece->gradients, piece->buckets, piece->count}};
+  }
+  return table_value(program->arena, rows, disk->n_pieces, 3, 3);
+}
+
 struct jinja_value disk_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct program_disk *disk = &program->disk;
@@ -146,6 +165,10 @@ struct jinja_value disk_value(const struct program *program) {
   set_int(arena, value, "ahead_turns", disk->ahead.turns);
   set_int(arena, value, "ahead_last", disk->ahead.last);
   set_literal(arena, value, "folder", program->job->parallelism.offload.optimizer_nvme_path);
+  set_literal(arena, value, "layers_folder", program->job->parallelism.offload.param_nvme_path);
+  set_bool(arena, value, "layers", layers_are_on_disk(program));
+  set_int(arena, value, "n_pieces", disk->n_pieces);
+  if (disk->n_pieces > 0) jinja_set(arena, value, "pieces", pieces_value(program));
   return value;
 }
 

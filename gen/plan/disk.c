@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/plan/disk_pieces.h"
 #include "gen/plan/memory/completion.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/sharding.h"
@@ -10,9 +11,8 @@
 #include "gen/program/storage.h"
 #include "gen/program/weights.h"
 
-/* Elements of a bucket: a multiple of UNIT, so that each state of a bucket is whole pages, and MOST at most. A state of
- * fewer than FEW buckets of MOST is divided into FEW, so that there is something to overlap. */
-enum { UNIT = 1 << 10, MOST = 1 << 19, FEW = 16 };
+/* A state of fewer than FEW buckets of MOST is divided into FEW, so that there is something to overlap. */
+enum { UNIT = DISK_UNIT, MOST = DISK_MOST, FEW = 16 };
 
 /* How many buckets are in memory at least. Those of a layer all are where that is a small part, one in SHARE, of the
  * weights and gradients: each has come while the backward was at the layer. */
@@ -68,16 +68,19 @@ static bool is_of_optimizer(const struct state *state) {
   return strcmp(state->file, "optimizer") == 0;
 }
 
-/* All states have as many elements, in the same positions. */
+/* All states have as many elements, in the same positions; of layers on the disk the pieces are divided already. */
 static void divide(struct program *program) {
   struct program_disk *disk = &program->disk;
+  const int64_t buckets = disk->buckets;
   for (int i = 0; i < program->states.count; i++) {
     struct state *state = &program->states.items[i];
     if (!is_of_optimizer(state)) continue;
     if (disk->n_states++ == 0) disk->first_state = i;
     state->on_disk = true;
-    disk->elements = state->count;
+    if (buckets == 0) disk->elements = state->count;
   }
+  disk->slots = LEAST_SLOTS < buckets ? LEAST_SLOTS : buckets;
+  if (buckets > 0) return;
   const int64_t units = (disk->elements + UNIT - 1) / UNIT, most = (disk->elements + MOST - 1) / MOST;
   const int64_t wanted = most > FEW ? most : units < FEW ? units : FEW;
   disk->bucket = (units + wanted - 1) / wanted * UNIT;
@@ -141,6 +144,23 @@ static void update_in_backward(struct program *program) {
   disk->in_backward = true;
   program->ranks.sends_always = program->job->accumulation.num_steps == 1;
   mark_completion(&completion, ready, (int)disk->buckets);
+}
+
+/* By turn, the points after which the pieces can be taken, in the order of their turns: the last one first. A layer's
+ * states have slots, so that they come and go while the backward is at the next one. */
+static void update_pieces(struct program *program) {
+  struct program_disk *disk = &program->disk;
+  struct completion completion;
+  int *ready = arena_alloc(program->arena, ((size_t)disk->n_pieces + 1) * sizeof *ready);
+  find_completion(program, &completion);
+  for (int i = 0; i < disk->n_pieces; i++) {
+    const struct disk_piece *piece = &disk->pieces[disk->n_pieces - 1 - i];
+    ready[i] = piece->ready;
+    if (piece->unit >= 0 && piece->buckets > disk->slots) disk->slots = piece->buckets;
+  }
+  disk->in_backward = true;
+  program->ranks.sends_always = true;
+  mark_completion(&completion, ready, disk->n_pieces);
 }
 
 /* ---- More slots, in memory of gradients ---- */
@@ -216,7 +236,7 @@ static void try_ahead(struct program *program, const struct completion *completi
 }
 
 void plan_disk_ahead(struct program *program) {
-  if (!program->disk.in_backward || program->job->accumulation.num_steps > 1) return;
+  if (!program->disk.in_backward || program->disk.n_pieces > 0 || program->job->accumulation.num_steps > 1) return;
   struct completion completion;
   find_completion(program, &completion);
   const int *ready = find_turns(program, &completion);
@@ -233,7 +253,10 @@ bool plan_disk(struct program *program, struct diagnostics *diags) {
   const struct obstacle obstacle = find_obstacle(program);
   if (obstacle.key == NULL) {
     divide(program);
-    if (can_update_in_backward(program)) update_in_backward(program);
+    if (program->disk.n_pieces > 0)
+      update_pieces(program);
+    else if (can_update_in_backward(program))
+      update_in_backward(program);
     return true;
   }
   diag_error(diags, job_where(job, "parallelism.offload.optimizer"),

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/plan/disk.h"
+#include "gen/plan/disk_pieces.h"
 #include "gen/plan/graph/adapt.h"
 #include "gen/plan/graph/cast.h"
 #include "gen/plan/graph/chunk.h"
@@ -49,6 +50,7 @@
 #include "gen/plan/ranks/averaging.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/compress.h"
+#include "gen/plan/ranks/disk_layers.h"
 #include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/pipeline.h"
 #include "gen/plan/ranks/stage_memory.h"
@@ -60,6 +62,7 @@
 #include "gen/plan/start.h"
 #include "gen/plan/state.h"
 #include "gen/program/precision.h"
+#include "gen/program/streams.h"
 #include "gen/program/target.h"
 
 struct context {
@@ -262,11 +265,13 @@ static bool pass_weights(struct context *context) {
   if (!plan_stored(context) || !check_fsdp_names(context->program, context->diags)) return false;
   if (keep_shared_layers_whole(context->program) && !plan_stored(context)) return false;
   if (!plan_streamed_layers(context->program, context->diags)) return false;
+  if (!plan_disk_layers(context->program, context->diags)) return false;
   return plan_fsdp_layers(context->program, context->diags);
 }
 
+/* Of layers on a disk: once it is known where their states are. */
 static bool pass_groups(struct context *context) {
-  return plan_groups(context->program, context->diags);
+  return layers_are_on_disk(context->program) || plan_groups(context->program, context->diags);
 }
 
 static bool pass_layout(struct context *context) {
@@ -334,6 +339,9 @@ static bool check_nodes(const struct program *program, struct diagnostics *diags
 
 static bool pass_state(struct context *context) {
   if (!check_nodes(context->program, context->diags)) return false;
+  if (layers_are_on_disk(context->program) &&
+      !(plan_disk_pieces(context->program, context->diags) && plan_groups(context->program, context->diags)))
+    return false;
   plan_state(context->program);
   plan_layers(context->program);
   return plan_disk(context->program, context->diags);

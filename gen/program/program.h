@@ -30,7 +30,7 @@ struct tuning;
 struct memory_bytes {
   int64_t weights, cache, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
   int64_t host; /* of the optimizer's states and of weights, what is on the host and in none of the above */
-  int64_t disk; /* of the optimizer's states, what is in a file and in none of the above */
+  int64_t disk; /* of the optimizer's states and of trained layers, what is in a file and in none of the above */
 };
 
 /* What a measure of the job saves, and the operations that it adds to a step: the plan without it against the plan. */
@@ -172,6 +172,16 @@ struct program_ranks {
   struct pipeline pipeline;
 };
 
+/* Neighbours among the weights in memory, or a layer that comes from the disk, that are updated at once: `count`
+ * elements from element `weights` of the weights in memory on, with gradients from element `gradients` of theirs on.
+ * Their states are in `buckets` buckets from number `first` on. */
+struct disk_piece {
+  int unit; /* of program->ranks.fsdp_units; -1: they are always in memory */
+  int64_t weights, gradients, count;
+  int64_t first, buckets;
+  int ready; /* the points of the backward after which its turn has come (gen/plan/memory/completion.h) */
+};
+
 /* Filled by gen/plan/disk.h: states that are in a file, neighbours in the list, in buckets that take turns in memory.
  */
 struct program_disk {
@@ -179,6 +189,8 @@ struct program_disk {
   int64_t elements, bucket, buckets; /* of each; of a bucket; how many buckets */
   int64_t slots;                     /* how many buckets the arena has memory of its own for */
   bool in_backward;                  /* each is updated when its gradients are complete, the last one first */
+  struct disk_piece *pieces;         /* with layers on the disk, too: in the order of their buckets */
+  int n_pieces;
   struct {
     int64_t slots, at;   /* more of them, in memory of gradients from byte `at` on; 0: none */
     int64_t turns, last; /* that use them, as well as the others; their memory is free before turn `last` is */

@@ -11,6 +11,10 @@ static int unit_count(const struct program *program) {
   return program->streams ? program->ranks.fsdp_units.count : 0;
 }
 
+bool layers_are_on_disk(const struct program *program) {
+  return program->kind == PROGRAM_TRAIN && program->job->parallelism.offload.param == OFFLOAD_NVME;
+}
+
 int64_t streamed_bytes(const struct program *program, bool on_disk) {
   int64_t bytes = 0;
   for (int i = 0; i < unit_count(program); i++)

@@ -16,6 +16,10 @@ int64_t streamed_bytes(const struct program *program, bool on_disk);
 /* The first units that come from the host; the others come from files. */
 int streamed_from_host(const struct program *program);
 
+/* Whether they are trained, in a file of the run's own (parallelism.offload.param: nvme), instead of in those of the
+ * weights that it starts from. */
+bool layers_are_on_disk(const struct program *program);
+
 /* The bytes of the largest layer that comes from a file; 0: none does. */
 int64_t largest_read(const struct program *program);
 

@@ -22,6 +22,10 @@ static const struct limit cuda[] = {
      {"none", "cpu"},
      "its states are on the device or on the host",
      "cpu, or devices.kind: cpu"},
+    {"parallelism.offload.param",
+     {"none", "cpu"},
+     "its weights are on the device or on the host",
+     "cpu, or devices.kind: cpu"},
     {.key = NULL},
 };
 
@@ -117,9 +121,10 @@ static bool allows(const struct limit *limit, const struct spec_node *value) {
   return false;
 }
 
-/* States that are nowhere but in the processor's memory or on a disk. */
+/* What is nowhere but in the processor's memory or on a disk. */
 static bool is_of_processor(const struct spec_node *value, const char *key) {
-  return strcmp(key, "parallelism.offload.optimizer") == 0 && (spec_is(value, "nvme") || spec_is(value, "none"));
+  return strncmp(key, "parallelism.offload.", strlen("parallelism.offload.")) == 0 &&
+         (spec_is(value, "nvme") || spec_is(value, "none"));
 }
 
 /* What speaks of GPUs alone. */

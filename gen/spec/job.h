@@ -278,8 +278,8 @@ struct job {
     bool splits_sequence; /* over the ranks along tp, between the matmuls that they divide */
     bool sync_batch_norm; /* statistics of a batch are those of all ranks' batches */
     struct {
-      enum offload optimizer, param;   /* where the optimizer's states are, and a rank's part of the weights */
-      const char *optimizer_nvme_path; /* with OFFLOAD_NVME */
+      enum offload optimizer, param; /* where the optimizer's states are, and a rank's part of the weights */
+      const char *optimizer_nvme_path, *param_nvme_path; /* with OFFLOAD_NVME */
     } offload;
     int64_t local_steps; /* local_sgd_steps, with several ranks; 0: gradients are averaged in each step */
     bool automatic;      /* the axes are for the plan to find; the job is as if none were given */

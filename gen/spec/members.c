@@ -153,6 +153,7 @@ static const struct key strings[] = {
     STRING(tracking.run_name),
     STRING(tracking.logging_dir),
     STRING(parallelism.offload.optimizer_nvme_path),
+    STRING(parallelism.offload.param_nvme_path),
 };
 
 /* ---- Enumerations ---- */
@@ -192,7 +193,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(parallelism.reproducible), {"off", "run", "topology"}},
     {CHOICE(parallelism.pp_schedule), {"1f1b", "gpipe", "interleaved", "zero_bubble"}},
     {CHOICE(parallelism.offload.optimizer), {"none", "cpu", "nvme"}},
-    {CHOICE(parallelism.offload.param), {"none", "cpu"}},
+    {CHOICE(parallelism.offload.param), {"none", "cpu", "nvme"}},
     {CHOICE(optimizer.name),
      {"sgd", "adam", "adamw", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "lion", "lamb", "adafactor",
       "muon", "schedule_free_adamw", "lomo", "adalomo"}},

@@ -77,7 +77,8 @@ struct accel_unused_range {
 };
 
 /* States that are on a disk instead of in the arena (disk.h): those of `count` numbers from `first` on, each with
- * `bytes` bytes of a file in `folder`; their own offsets say nothing. */
+ * `bytes` bytes of a file in `folder`; their own offsets say nothing. With layers_folder, another file there has the
+ * layers of program->reads, which are trained. */
 struct accel_disk;
 extern const struct accel_disk accel_disk_by_file;
 struct accel_disk_states {
@@ -85,11 +86,12 @@ struct accel_disk_states {
   const char *folder;
   int first, count;
   size_t bytes;
+  const char *layers_folder; /* NULL: layers are in the arena, or in the file of the weights */
 };
 
 /* A layer that comes before each use: its parameters have `bytes` bytes of offsets from `first` on, which are after
  * those of all weights in the device's memory, and come to `at` there. It comes from the host's memory, which has it
- * at these offsets, or from a file (reads.h). */
+ * at these offsets, or from a file: that of the weights (reads.h), or one of the run's own (disk.h). */
 struct accel_read {
   size_t first, at, bytes;
 };

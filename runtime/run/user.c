@@ -10,6 +10,7 @@
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/values/agreement.h"
+#include "runtime/weights/disk_states.h"
 #include "runtime/weights/streamed.h"
 #include "runtime/weights/tensors.h"
 
@@ -122,6 +123,7 @@ static const float *values_of(const struct accel_run *run, const char *file, con
   for (int i = 0; weights != NULL && i < run->program->n_tensors; i++) {
     const struct accel_tensor *tensor = &run->program->tensors[i];
     if (strcmp(tensor->name, name) != 0 || rt_is_streamed(run->program, tensor)) continue;
+    if (rt_is_layer_on_disk(run->program, tensor)) continue;
     *count = 1;
     for (int d = 0; d < tensor->rank; d++) *count *= tensor->shape[d];
     rt_device_refresh(run->arena.base, weights + tensor->offset, (size_t)*count * sizeof(float));

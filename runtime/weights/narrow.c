@@ -26,8 +26,11 @@ static void narrow(const float *from, size_t count, enum accel_dtype dtype, uint
 
 static bool make_narrow(const struct tensor_view *tensor, void *out) {
   const struct tensor_view *wide = tensor->source;
-  float *made = wide->make != NULL ? malloc(wide->size) : NULL;
-  const bool good = wide->make == NULL || (made != NULL && wide->make(wide, made));
+  const bool is_made = wide->make != NULL || wide->scratch != NULL;
+  float *made = is_made ? malloc(wide->size) : NULL;
+  bool good = !is_made || made != NULL;
+  if (good && wide->scratch != NULL) good = rt_scratch_read(wide->scratch, wide->bytes, made, wide->size);
+  if (good && wide->make != NULL) good = wide->make(wide, made);
   if (good) narrow(made != NULL ? made : (const float *)wide->bytes, wide->size / sizeof(float), tensor->dtype, out);
   free(made);
   return good;

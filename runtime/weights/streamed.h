@@ -5,9 +5,9 @@
 
 #include "runtime/weights/weights.h"
 
-/* Whether a program has any. */
+/* Whether a program has any. Layers that it trains are in a file of its own (disk_states.h). */
 static inline bool rt_streams(const struct accel_program *program) {
-  return program->n_reads > program->n_from_host + 1; /* the last row is none */
+  return program->disk.layers_folder == NULL && program->n_reads > program->n_from_host + 1; /* the last row is none */
 }
 
 /* Whether a parameter is one. */

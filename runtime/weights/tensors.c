@@ -51,6 +51,20 @@ static enum accel_dtype dtype_of(const struct accel_program *program, const stru
   return integers ? program->tensors[parameter].dtype : state->dtype;
 }
 
+/* Whether a state is the weights, of which layers are on a disk. */
+static bool holds_layers(const struct accel_program *program, const struct accel_state *state) {
+  return program->disk.layers_folder != NULL && state == program->states;
+}
+
+/* Parameters are in their own order then, wherever they are. */
+static void place_layer(struct tensor_view *view, const struct accel_program *program, int parameter, bool is_there) {
+  const struct accel_tensor *tensor = &program->tensors[parameter];
+  view->position = is_there ? (size_t)parameter + 1 : 0;
+  if (!is_there || !rt_is_layer_on_disk(program, tensor)) return;
+  view->scratch = program->disk.disk->layers;
+  view->bytes = program->disk.disk->parameter(tensor->offset);
+}
+
 static bool add_state(struct tensor_list *list, const struct accel_program *program, const struct accel_state *state,
                       char *array) {
   for (int i = 0; i < slices_of(program, state); i++) {
@@ -61,6 +75,8 @@ static bool add_state(struct tensor_list *list, const struct accel_program *prog
     if (rt_is_on_disk(program, state)) view.scratch = program->disk.disk->scratch;
     size_t size = rt_dtype_size(view.dtype);
     view.bytes = array != NULL ? array + (size_t)slice.first * rt_dtype_size(state->dtype) : NULL;
+    view.position = (uintptr_t)view.bytes;
+    if (holds_layers(program, state)) place_layer(&view, program, slice.parameter, array != NULL);
     view.size = (size_t)rt_shape_count(slice.rank, slice.shape) * size;
     view.name = name_of(state, slice.parameter >= 0 ? program->tensors[slice.parameter].name : NULL);
     if (view.name == NULL) return false;
@@ -71,7 +87,7 @@ static bool add_state(struct tensor_list *list, const struct accel_program *prog
 
 static int by_position(const void *a, const void *b) {
   const struct tensor_view *left = a, *right = b;
-  if (left->bytes != right->bytes) return left->bytes < right->bytes ? -1 : 1;
+  if (left->position != right->position) return left->position < right->position ? -1 : 1;
   return strcmp(left->name, right->name); /* empty tensors may share an offset */
 }
 
@@ -172,6 +188,7 @@ static bool add_part(struct tensor_list *list, const struct accel_program *progr
   size_t size = rt_dtype_size(state->dtype);
   struct tensor_view view = {.dtype = state->dtype, .rank = 1, .shape = {end - first}};
   view.bytes = own + (row->own + (size_t)(first - begin)) * size;
+  view.position = (uintptr_t)view.bytes;
   view.size = (size_t)(end - first) * size;
   view.name = part_name(name_here(program, state, slice->parameter), first - slice->first, end - slice->first);
   if (view.name == NULL) return false;
@@ -185,6 +202,7 @@ static bool add_undivided(struct tensor_list *list, const struct accel_program *
   int64_t count = rt_shape_count(slice->rank, slice->shape);
   struct tensor_view view = {.dtype = dtype_of(program, state, slice->parameter), .rank = 1, .shape = {count}};
   view.bytes = own + (size_t)slice->first * rt_dtype_size(state->dtype);
+  view.position = (uintptr_t)view.bytes;
   view.size = (size_t)count * rt_dtype_size(view.dtype);
   view.name = part_name(name_here(program, state, slice->parameter), 0, count);
   if (view.name == NULL) return false;

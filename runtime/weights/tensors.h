@@ -15,7 +15,7 @@ struct tensor_view {
   int rank;
   int64_t shape[8];
   char *bytes;
-  size_t size;
+  size_t size, position; /* position: by which tensors of a list are sorted */
   /* Makes the `size` bytes that are written of it, where these are not at `bytes`, of `source`; false: no memory. NULL:
    * they are at `bytes`. */
   bool (*make)(const struct tensor_view *tensor, void *out);

@@ -7,6 +7,7 @@
 #include "runtime/files/files.h"
 #include "runtime/process/fail.h"
 #include "runtime/weights/bitsandbytes.h"
+#include "runtime/weights/disk_states.h"
 #include "runtime/weights/init.h"
 #include "runtime/weights/quantize.h"
 #include "runtime/weights/safetensors.h"
@@ -122,11 +123,22 @@ static void quantize(const struct accel_program *program, const struct accel_qua
   rt_quantize(program, quantized, &(struct rt_rows){read_rows, &weight}, weights);
 }
 
+static size_t bytes_of(const struct accel_tensor *tensor) {
+  return (size_t)rt_shape_count(tensor->rank, tensor->shape) * rt_dtype_size(tensor->dtype);
+}
+
+static void init_tensor(const struct accel_program *program, int which, void *weights) {
+  const struct accel_tensor *tensor = &program->tensors[which];
+  char *to = rt_weights_of(program, tensor, weights) + tensor->offset;
+  rt_init_tensor(tensor, which, program->seed, (float *)to);
+  rt_weights_made(program, tensor, to, bytes_of(tensor));
+}
+
 void rt_weights_init(const struct accel_program *program, void *weights) {
   for (int i = 0; i < program->n_tensors; i++) {
     const struct accel_quantized *quantized = rt_quantized_of(program, i);
     if (quantized == NULL)
-      rt_init_tensor(&program->tensors[i], i, program->seed, (float *)((char *)weights + program->tensors[i].offset));
+      init_tensor(program, i, weights);
     else if (quantized->codes == i)
       quantize(program, quantized, NULL, weights);
   }
@@ -384,7 +396,9 @@ static void fill(const struct accel_program *program, const struct weights_file 
   for (int i = 0; i < program->n_tensors; i++) {
     const struct accel_tensor *tensor = &program->tensors[i];
     if (rt_is_streamed(program, tensor)) continue;
-    rt_weights_make(program, file, i, weights);
+    char *base = rt_weights_of(program, tensor, weights);
+    rt_weights_make(program, file, i, base);
+    rt_weights_made(program, tensor, base + tensor->offset, bytes_of(tensor));
     rt_progress_add(&progress, (uint64_t)rt_shape_count(tensor->rank, tensor->shape) * sizeof(float));
   }
   rt_terminal_clear();

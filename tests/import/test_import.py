@@ -163,6 +163,9 @@ def kinds():
     disk = {"zero_optimization": {"offload_optimizer": {"device": "nvme", "nvme_path": "/local_nvme"}}}
     compare("states on a disk", [write("nvme.json", disk)],
             {"parallelism.offload.optimizer": "nvme", "parallelism.offload.optimizer_nvme_path": "/local_nvme", "devices.kind": "cpu"}, {})
+    both = {"zero_optimization": {**disk["zero_optimization"], "offload_param": {"device": "nvme", "nvme_path": "/local_nvme"}}}
+    compare("layers on a disk", [write("nvme_param.json", both)],
+            {"parallelism.offload.param": "nvme", "parallelism.offload.param_nvme_path": "/local_nvme", "devices.kind": "cpu"}, {})
     disk["zero_optimization"]["offload_optimizer"]["device"] = "cpu"
     compare("states on the host", [write("host.json", disk)], {"parallelism.offload.optimizer": "cpu", "devices.kind": "cuda"},
             {"zero_optimization.offload_optimizer.nvme_path": "needless"})

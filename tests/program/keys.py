@@ -41,8 +41,9 @@ VALUES = {
     "data.packing": [],  # needs tokens with documents: tests/reference/test_packing.py
     "data.label": ["class"],
     "data.masking": [{"mask_token": 5, "probability": 1}, {"mask_token": 0, "probability": 1, "random": 0.5, "keep": 0.5}],
-    "devices.kind": ["cpu"], "devices.attention": [], "devices.convolution": [], "devices.arch": ["native", "x86-64-v3", "avx512"], "precision.tf32": [], "parallelism.offload.param": [], "profile.nvtx": [],  # cuda: tests/cuda; xla: tests/xla
+    "devices.kind": ["cpu"], "devices.attention": [], "devices.convolution": [], "devices.arch": ["native", "x86-64-v3", "avx512"], "precision.tf32": [], "profile.nvtx": [],  # cuda: tests/cuda; xla: tests/xla
     "parallelism.offload.optimizer": ["nvme"], "parallelism.offload.optimizer_nvme_path": [],
+    "parallelism.offload.param": ["nvme"], "parallelism.offload.param_nvme_path": [],
     "devices.tuning": [],  # a table of this machine: tests/commands/test_tune.py
     "devices.threads": [1, 2], "devices.nodes": [1], "devices.per_node": [1], "devices.numa_affinity": [False], "devices.timeout": [60],
     **{f"parallelism.{axis}": [1, 2] for axis in ("dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep")},
@@ -136,6 +137,8 @@ COMPANIONS = {
     "data.join_uneven_inputs": {"data.drop_last": False, "data.even_batches": False},
     ("parallelism.tp", 2): {"devices.per_node": 2},
     ("parallelism.offload.optimizer", "nvme"): {"parallelism.offload.optimizer_nvme_path": "."},
+    ("parallelism.offload.param", "nvme"): {"parallelism.offload.optimizer": "nvme", "parallelism.offload.optimizer_nvme_path": ".",
+                                            "parallelism.offload.param_nvme_path": "."},
     "parallelism.pp_schedule": {"devices.per_node": 2, "parallelism.pp": 2, "accumulation.num_steps": 4,
                                 "accumulation.sync_with_dataloader": False},
     **{f"devices.{link}.{one}": {f"devices.{link}.{other}": 1000} for link in ("link", "network")

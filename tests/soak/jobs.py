@@ -97,6 +97,7 @@ TEXTS = {
     "parallelism.fsdp.ignored_modules": lambda r, m: [r.choice(PATTERNS)],
     "parallelism.fsdp.min_num_params": lambda r, m: r.choice((0, 50, 10**6)),
     "parallelism.offload.optimizer_nvme_path": lambda r, m: ".",
+    "parallelism.offload.param_nvme_path": lambda r, m: ".",
     "parallelism.local_sgd_steps": lambda r, m: r.choice((1, 2, 3)),
     "parallelism.ddp.bucket_cap_mb": lambda r, m: r.choice((25, 0.0001, 0.01)),
     "parallelism.ddp.comm_state_option.start_powerSGD_iter": lambda r, m: r.choice((0, 1, 2)),

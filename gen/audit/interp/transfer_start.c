@@ -190,6 +190,22 @@ static struct value start_store(const struct call *call) {
   return start_disk(call, TRANSFER_READS);
 }
 
+/* accel_start_load_layer(first, values, bytes) and accel_start_store_layer(...): of a layer that the tables have. */
+static struct value start_layer(const struct call *call, enum transfer_use use) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_DISK};
+  if (external_max(call, 2) == 0) return value_number(0);
+  transfer_use(call, &transfer, 1, external_max(call, 2), use);
+  return transfer_start(call, &transfer);
+}
+
+static struct value start_load_layer(const struct call *call) {
+  return start_layer(call, TRANSFER_WRITES);
+}
+
+static struct value start_store_layer(const struct call *call) {
+  return start_layer(call, TRANSFER_READS);
+}
+
 /* accel_gpu_prefetch(to, from, bytes) */
 static struct value start_prefetch(const struct call *call) {
   struct transfer transfer = {.node = call->node, .queue = TRANSFER_PREFETCH};
@@ -232,6 +248,8 @@ static const struct {
     {"accel_start_read", start_read},
     {"accel_start_load", start_load},
     {"accel_start_store", start_store},
+    {"accel_start_load_layer", start_load_layer},
+    {"accel_start_store_layer", start_store_layer},
     {"accel_start_send", start_send},
     {"accel_gpu_start_all_reduce", start_typed_sum},
     {"accel_gpu_start_all_reduce_doubles", start_double_sum},

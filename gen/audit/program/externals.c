@@ -50,8 +50,9 @@ static const struct {
      "accel_receive accel_take "
      "accel_add_other accel_send_receive "},
     {EFFECT_BATCH,
-     " accel_start_read accel_wait_reads accel_start_load accel_start_store accel_wait_disk accel_load_sequences "
-     "accel_load_masked accel_load_documents accel_load_input "
+     " accel_start_read accel_wait_reads accel_start_load accel_start_store accel_start_load_layer "
+     "accel_start_store_layer accel_wait_disk accel_load_sequences accel_load_masked accel_load_documents "
+     "accel_load_input "
      "accel_eval_number accel_gpu_feed_* accel_gpu_prefetch* accel_gpu_wait_prefetch accel_gpu_launch "
      "accel_gpu_report* "
      "accel_gpu_stream "

@@ -20,7 +20,7 @@ enum { PACKED = 1 }; /* the input that a library may have in a layout of its own
 static bool weights_stay(const struct program *program) {
   const struct job *job = program->job;
   return program->kind == PROGRAM_TRAIN && program->target->library.packs && !job->training.deterministic &&
-         job->parallelism.reproducible == REPRODUCIBLE_OFF && !weights_are_split(program) &&
+         job->parallelism.reproducible == REPRODUCIBLE_OFF && !weights_come(program) &&
          !job_optimizer(job)->in_backward;
 }
 

@@ -8,6 +8,7 @@
 #include "gen/plan/memory/liveness.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/storage.h"
+#include "gen/program/streams.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
 
@@ -198,11 +199,12 @@ static void finish_aliases(struct program *program) {
   count_saved(program, program->entry.forward);
 }
 
-/* Of several ranks others read gradients, too, while the backward continues. */
+/* Of several ranks others read gradients, too, while the backward continues; those of layers on a disk share memory. */
 static bool can_alias(const struct program *program) {
   const struct job *job = program->job;
   return program->entry.backward != NULL && program->target->kernels.in_order &&
-         program->ranks.collectives.count == 0 && job->accumulation.num_steps == 1 && !job_optimizer(job)->averages;
+         program->ranks.collectives.count == 0 && !layers_are_on_disk(program) && job->accumulation.num_steps == 1 &&
+         !job_optimizer(job)->averages;
 }
 
 void alias_gradients(struct program *program) {

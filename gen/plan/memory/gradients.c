@@ -7,6 +7,7 @@
 #include "gen/plan/memory/weights.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/sharding.h"
+#include "gen/program/streams.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 
@@ -221,7 +222,8 @@ static bool check_averaged(const struct program *program, struct diagnostics *di
 
 /* The tree of what is trained, along with a program's own. */
 bool plan_trained(struct program *program, struct diagnostics *diags) {
-  bool some = weights_are_split(program) || gradients_are_split(program); /* they have a layout of their own */
+  /* They have a layout of their own. */
+  bool some = weights_are_split(program) || gradients_are_split(program) || layers_are_on_disk(program);
   if (!check_averaged(program, diags)) return false;
   program->figures.n_frozen = 0;
   for (int i = 0; i < program->weights->count; i++) {

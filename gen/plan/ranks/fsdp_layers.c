@@ -177,6 +177,24 @@ int fsdp_unit_of(const struct program *program, const struct weight *weight) {
   return -1;
 }
 
+void place_units(struct program *program) {
+  struct weight_tree *tree = program->weights;
+  int64_t end = tree->bytes = weights_type(tree)->bytes;
+  for (int u = 0; u < program->ranks.fsdp_units.count; u++) {
+    struct fsdp_unit *unit = &program->ranks.fsdp_units.items[u];
+    unit->offset = end;
+    end += weight_node_at(tree->root, unit->paths[0])->type->bytes;
+  }
+  for (int i = 0; i < tree->count; i++) {
+    struct weight *weight = &tree->items[i];
+    const int unit = fsdp_unit_of(program, weight);
+    weight->offset = weight_offset(tree, weight->place);
+    if (unit >= 0)
+      weight->offset += program->ranks.fsdp_units.items[unit].offset -
+                        weight_offset(tree, program->ranks.fsdp_units.items[unit].paths[0]);
+  }
+}
+
 /* ---- When they come and leave ---- */
 
 /* The iterations that use units, in the order in which they run; of a pipeline, the stage that does. */

@@ -28,6 +28,10 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags);
 /* The unit of a weight; -1: none. */
 int fsdp_unit_of(const struct program *program, const struct weight *weight);
 
+/* Of layers that come from elsewhere: weights in memory are where they are, and units after them. After weights_fold.
+ */
+void place_units(struct program *program);
+
 /* Which unit each statement's iterations use, and when they begin to be made whole; after the buckets of gradients. */
 void plan_gathers(struct program *program);
 

@@ -28,25 +28,6 @@ static void add_streamed(struct program *program, const struct weight_array *arr
   }
 }
 
-/* Weights in memory are where they are, others after them. */
-static void place_streamed(struct program *program) {
-  struct weight_tree *tree = program->weights;
-  int64_t end = tree->bytes = weights_type(tree)->bytes;
-  for (int u = 0; u < program->ranks.fsdp_units.count; u++) {
-    struct fsdp_unit *unit = &program->ranks.fsdp_units.items[u];
-    unit->offset = end;
-    end += weight_node_at(tree->root, unit->paths[0])->type->bytes;
-  }
-  for (int i = 0; i < tree->count; i++) {
-    struct weight *weight = &tree->items[i];
-    const int unit = fsdp_unit_of(program, weight);
-    weight->offset = weight_offset(tree, weight->place);
-    if (unit >= 0)
-      weight->offset += program->ranks.fsdp_units.items[unit].offset -
-                        weight_offset(tree, program->ranks.fsdp_units.items[unit].paths[0]);
-  }
-}
-
 static const char *place_text(struct arena *arena, const struct place *place) {
   if (place == NULL) return "in the memory of the device";
   return place->is_disk ? "on the disk" : arena_printf(arena, "in the memory '%s'", place->name);
@@ -116,6 +97,6 @@ bool plan_streamed_layers(struct program *program, struct diagnostics *diags) {
   add_all_streamed(program, &search, true);
   if (!check_streamed(program, diags)) return false;
   weights_fold(program->weights);
-  place_streamed(program);
+  place_units(program);
   return true;
 }

@@ -83,6 +83,7 @@ static void count_states(const struct program *program, struct memory_bytes *byt
       bytes->optimizer += state_bytes(state);
   }
   bytes->optimizer += program->disk.slots * disk_slot_bytes(program);
+  if (layers_are_on_disk(program)) bytes->disk += streamed_bytes(program, true);
 }
 
 /* ---- A micro-batch ---- */

@@ -21,6 +21,7 @@
 #include "gen/program/state.h"
 #include "gen/program/streams.h"
 #include "gen/program/target.h"
+#include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 
 static double mebibytes(int64_t bytes) {
@@ -108,19 +109,38 @@ static void add_host(struct text *text, const struct program *program) {
   text_puts(text, "\n");
 }
 
-/* Each step reads all of it and writes all of it. */
+static int64_t layer_bytes(const struct program *program) {
+  return layers_are_on_disk(program) ? streamed_bytes(program, true) : 0;
+}
+
+/* Each step reads all states and writes them. It writes layers once and reads them twice, but for those that have a
+ * slot between the forward and the backward. */
+static int64_t read_bytes(const struct program *program) {
+  const int count = layers_are_on_disk(program) ? program->ranks.fsdp_units.count : 0;
+  int64_t bytes = program->figures.bytes.disk + layer_bytes(program);
+  for (int u = 0; u < count; u++) {
+    const char *path = program->ranks.fsdp_units.items[u].paths[0];
+    const struct weight_node *node = weight_node_at(program->weights->root, path);
+    const bool stays = weight_element(node) >= node->array->count - node->array->slots;
+    if (stays) bytes -= streamed_unit_bytes(program, u);
+  }
+  return bytes;
+}
+
 static void add_disk(struct text *text, const struct program *program) {
   const struct program_disk *disk = &program->disk;
   if (disk->n_states == 0) return;
-  const double bytes = mebibytes(program->figures.bytes.disk);
+  const double bytes = mebibytes(program->figures.bytes.disk), layers = mebibytes(layer_bytes(program));
   text_printf(text, "disk      %.1f MiB in %lld buckets", bytes, (long long)disk->buckets);
   for (int i = 0; i < disk->n_states; i++)
     text_printf(text, "%s%s %.1f", i == 0 ? ": " : ", ", program->states.items[disk->first_state + i].name,
-                bytes / disk->n_states);
-  text_printf(text, "; a step reads %.1f and writes %.1f\n", bytes, bytes);
+                (bytes - layers) / disk->n_states);
+  if (layers > 0) text_printf(text, ", layers %.1f", layers);
+  text_printf(text, "; a step reads %.1f and writes %.1f\n", mebibytes(read_bytes(program)), bytes);
   text_printf(text, "          %lld of them at a time in memory", (long long)(disk->slots + disk->ahead.slots));
   if (disk->ahead.slots > 0)
     text_printf(text, ", %lld in that of gradients that are not written yet", (long long)disk->ahead.slots);
+  if (layers > 0) text_printf(text, ", and two layers");
   text_printf(text, "; updated %s the backward\n", disk->in_backward ? "within" : "after");
 }
 
@@ -322,11 +342,11 @@ static void add_parts_json(json_t *root, const struct program *program) {
   if (program->disk.n_states > 0)
     json_object_set_new(
         root, "disk",
-        json_pack("{s:I, s:I, s:I, s:I, s:b, s:I, s:I}", "bytes", (json_int_t)program->figures.bytes.disk, "buckets",
-                  (json_int_t)program->disk.buckets, "slots", (json_int_t)program->disk.slots, "slots_in_gradients",
-                  (json_int_t)program->disk.ahead.slots, "updates_in_backward", program->disk.in_backward,
-                  "read_bytes_per_step", (json_int_t)program->figures.bytes.disk, "written_bytes_per_step",
-                  (json_int_t)program->figures.bytes.disk));
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I}", "bytes", (json_int_t)program->figures.bytes.disk,
+                  "layers_bytes", (json_int_t)layer_bytes(program), "buckets", (json_int_t)program->disk.buckets,
+                  "slots", (json_int_t)program->disk.slots, "slots_in_gradients", (json_int_t)program->disk.ahead.slots,
+                  "updates_in_backward", program->disk.in_backward, "read_bytes_per_step",
+                  (json_int_t)read_bytes(program), "written_bytes_per_step", (json_int_t)program->figures.bytes.disk));
   if (program->figures.n_split > 0)
     json_object_set_new(root, "split",
                         json_pack("{s:i, s:I, s:I}", "parameters", program->figures.n_split, "elements",
