@@ -2,6 +2,8 @@
 update within it by the program's profile, and the transfers by themselves (offload_transfers.c). What is hidden of the transfers is what the
 program does not wait for, and what a step is not longer by. Prints a table of medians over rounds.
 
+PARAM=1: with the trained layers on the disk, too (offload.param); the transfers by themselves are then those of as many arrays, times the
+bytes that a step moves over theirs, as layers are read twice.
 FOLDER=DIR: where the states are, build/bench by default. ROUNDS=N: 5 by default. LAYERS=N: of a model of width 512, 16 by default (50 M parameters).
 BATCH=N: samples of 64 tokens, 2 by default. CLIP=1: with the gradient's norm clipped, so that no update is within the backward. THREADS=N."""
 
@@ -22,6 +24,7 @@ from harness import MODELS, Trainer  # noqa: E402
 ROUNDS, LAYERS, BATCH = (int(os.environ.get(name, value)) for name, value in (("ROUNDS", 5), ("LAYERS", 16), ("BATCH", 2)))
 FOLDER = pathlib.Path(os.environ.get("FOLDER") or TREE / "build" / "bench").resolve()
 SKIPPED, STEPS = 2, 8
+PARAM = os.environ.get("PARAM", "0") != "0"
 
 
 def job(offload, folder):
@@ -35,6 +38,8 @@ def job(offload, folder):
         job["devices"] = {"threads": int(os.environ["THREADS"])}
     if offload:
         job["parallelism"] = {"offload": {"optimizer": "nvme", "optimizer_nvme_path": str(folder)}}
+    if offload and PARAM:
+        job["parallelism"]["offload"].update(param="nvme", param_nvme_path=str(folder))
     return job
 
 
@@ -54,10 +59,15 @@ def measure(trainer):
     return statistics.median(steps), *parts.values()
 
 
+def moved(disk):
+    """Bytes that a step reads and writes."""
+    return disk["read_bytes_per_step"] + disk["written_bytes_per_step"]
+
+
 def transfers(program, disk, folder):
-    bucket = disk["bytes"] // disk["buckets"] // 2
-    lines = subprocess.check_output([program, folder, "2", str(disk["buckets"]), str(bucket), str(disk["slots"]), str(STEPS)], text=True)
-    return statistics.median(float(line) for line in lines.split())
+    bucket, arrays = (disk["bytes"] - disk["layers_bytes"]) // disk["buckets"] // 2, 3 if PARAM else 2
+    lines = subprocess.check_output([program, folder, str(arrays), str(disk["buckets"]), str(bucket), str(disk["slots"]), str(STEPS)], text=True)
+    return statistics.median(float(line) for line in lines.split()) * moved(disk) / (2 * arrays * bucket * disk["buckets"])
 
 
 def main(folder):
@@ -74,11 +84,11 @@ def main(folder):
         print(*(f"{value:.3f}" for value in rows[-1]), file=sys.stderr, flush=True)
     step, disk_step, update, disk_update, waits, alone, hidden, saved = (statistics.median(column) for column in zip(*rows, strict=True))
     ratios = sorted(row[1] / row[0] for row in rows)
-    print(f"""| | states in memory | on a disk |
+    print(f"""| | {"layers and states" if PARAM else "states"} in memory | on a disk |
 |---|---|---|
 | step | {step:.0f} ms | {disk_step:.0f} ms, {statistics.median(ratios):.2f} times ({ratios[0]:.2f} to {ratios[-1]:.2f}) |
 | update | {update:.0f} ms | {disk_update:.0f} ms |
-| transfers alone: {2 * figures["bytes"] / 1e6:.0f} MB | | {alone:.0f} ms, {2 * figures["bytes"] / 1e6 / alone:.2f} GB/s |
+| transfers alone: {moved(figures) / 1e6:.0f} MB | | {alone:.0f} ms, {moved(figures) / 1e6 / alone:.2f} GB/s |
 | waits for the disk | | {waits:.0f} ms |
 | hidden of the transfers, by waits | | {100 * hidden:.0f} % |
 | the same, by steps | | {100 * saved:.0f} % |""")
