@@ -1,5 +1,6 @@
 #include "gen/program/streams.h"
 
+#include "gen/program/target.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 
@@ -33,4 +34,9 @@ int64_t largest_read(const struct program *program) {
   for (int i = streamed_from_host(program); i < unit_count(program); i++)
     if (streamed_unit_bytes(program, i) > largest) largest = streamed_unit_bytes(program, i);
   return largest;
+}
+
+int64_t stream_buffer_bytes(const struct program *program) {
+  const bool reads = program->target->is_host && largest_read(program) > 0 && !layers_are_on_disk(program);
+  return reads ? STREAM_BUFFERS : 0;
 }

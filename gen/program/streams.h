@@ -7,6 +7,13 @@
 /* Pieces of the host's memory by way of which layers come from files to a device with a memory of its own. */
 enum { STREAM_PIECES = 2 };
 
+/* Bytes into which a program on a processor reads blocks of layers past the system's cache, in addition to its arena:
+ * four of 4 MiB and two pages (runtime/weights/streamed.c). */
+enum { STREAM_BUFFERS = 4 * ((4 << 20) + (8 << 10)) };
+
+/* What a program takes of these; 0: none of its layers come from files of the weights to a processor. */
+int64_t stream_buffer_bytes(const struct program *program);
+
 /* The bytes of unit `number` of program->ranks.fsdp_units, one layer. */
 int64_t streamed_unit_bytes(const struct program *program, int number);
 

@@ -19,6 +19,9 @@ PLANS = [("tiny", ["data.eval_fraction=0.1", "training.eval_interval=250", "data
          ("tiny", [*RANKS, "parallelism.reproducible=topology", "accumulation.num_steps=2"], []),
          ("tiny", [*RANKS, "parallelism.ddp.comm_hook=power_sgd"], []),
          ("tiny", ["parallelism.offload={optimizer: nvme, optimizer_nvme_path: scratch}"], []),
+         ("tiny", ["parallelism.offload={optimizer: nvme, optimizer_nvme_path: scratch, param: nvme, param_nvme_path: scratch}",
+                   "optimizer.clip_grad_norm=0"], []),
+         ("tiny", ['memory.device_map={"*.h.0": cpu, "*.h.*": disk, "*": cpu}'], ["--program", "evaluate"]),
          ("gpt2", [*RANKS, "devices.kind=cuda", "parallelism.zero_stage=3", "parallelism.offload.optimizer=cpu", "precision.mixed_precision=fp16"], [])]
 AUTO = ["parallelism=auto", "data.batch_size=auto", "memory={activation_checkpointing: auto}", "training.eval_interval=0",
         "accumulation={num_steps: auto, train_batch_size: 1, sync_with_dataloader: false}",

@@ -109,6 +109,12 @@ static void add_host(struct text *text, const struct program *program) {
   text_puts(text, "\n");
 }
 
+/* What reads layers takes in addition to the arena. */
+static void add_reads(struct text *text, const struct program *program) {
+  const int64_t bytes = stream_buffer_bytes(program);
+  if (bytes > 0) text_printf(text, "buffers   %.1f MiB more, into which blocks of layers are read\n", mebibytes(bytes));
+}
+
 static int64_t layer_bytes(const struct program *program) {
   return layers_are_on_disk(program) ? streamed_bytes(program, true) : 0;
 }
@@ -174,6 +180,7 @@ static void add_memory(struct text *text, const struct program *program) {
     text_printf(text, "aliased   %.1f MiB more of activations, in memory of gradients that are not written yet\n",
                 mebibytes(aliased_bytes(program)));
   add_host(text, program);
+  add_reads(text, program);
   add_disk(text, program);
 }
 
@@ -339,6 +346,8 @@ static void add_parts_json(json_t *root, const struct program *program) {
   }
   if (program->figures.bytes.host > 0)
     json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->figures.bytes.host));
+  if (stream_buffer_bytes(program) > 0)
+    json_object_set_new(root, "read_buffer_bytes", json_integer((json_int_t)stream_buffer_bytes(program)));
   if (program->disk.n_states > 0)
     json_object_set_new(
         root, "disk",
