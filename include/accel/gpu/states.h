@@ -22,8 +22,10 @@ __device__ inline void accel_fill_map(struct accel_map *map, bool is_signed) {
   const float size = (float)(ten * (0.1 + 0.9 * (number - numbers + 0.5) / numbers));
   const float value = distance == 0 ? 0.0f : number >= least << 7 ? 1.0f : size;
   map->values[code] = code < zero ? -value : value;
-  map->zero = zero;
-  map->least = least;
+  if (code == 0) {
+    map->zero = zero;
+    map->least = least;
+  }
   __syncthreads();
   if (code < 8) {
     const int first = zero + 1 + least * ((1 << code) - 1);
