@@ -42,6 +42,7 @@ summarize() {
   cat <<'TEXT'
 
 ok: it is as it should be. FAILED: it is not, or it ended with an error. SKIPPED: it was not tried, for the reason given.
+What programs said is in runs/NAME.log, and what compilers said in bundles/NAME.log; both are in report.tar.gz.
 
 machine      the GPU with its compute capability, memory and driver; the toolkit; PyTorch
 build        seconds to compile a program
@@ -56,8 +57,9 @@ ranks        programs for two and four GPUs, next to one processor's losses
 sanitizer    two steps under NVIDIA's compute-sanitizer
 benchmark    training of GPT-2 (124m or 350m weights) in bf16, bN: N sequences of 1024 tokens a step. Tokens a second are the
              median of steps. The first step counts from the program's start. "in use" is the most that nvidia-smi saw, "arena"
-             what the program had planned. MFU is 6 N + 12 L T C operations a token, over the rate of a large matmul in PyTorch
-             here, and over the rate in NVIDIA's documents. pytorch-...: nanoGPT's model under Accelerate with torch.compile
+             what the program had planned. MFU is 6 N + 12 L T C operations a token (N weights, L layers, T tokens a sequence,
+             C columns), over the rate of a large matmul in PyTorch here, and over the rate in NVIDIA's documents.
+             pytorch-...: nanoGPT's model under Accelerate with torch.compile
 tuning       matmuls by the algorithm that cuBLASLt names first, and by the fastest
 
 TEXT
