@@ -328,14 +328,21 @@ static struct jinja_value pieces_value(struct arena *arena, const char *text) {
   return list;
 }
 
-/* Of a program that has one: {pieces, evaluation: pieces, numbers: names, rows, random, evaluation_random,
- * plugin: the devices.kind}. */
+static void set_numbers(struct arena *arena, struct jinja_value value, const char *names, const char *rows,
+                        const struct step_numbers *numbers) {
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < numbers->count; i++) jinja_push(arena, list, jinja_string(arena, numbers->names[i]));
+  jinja_set(arena, value, names, list);
+  set_int(arena, value, rows, numbers->rows);
+}
+
+/* Of a program that has one: {pieces, evaluation: pieces, numbers: names, rows, tensor_numbers, tensor_rows, random,
+ * evaluation_random, plugin: the devices.kind}. */
 static void set_module(const struct program *program, struct jinja_value context, const struct step_modules *modules) {
   struct arena *arena = program->arena;
-  struct jinja_value value = jinja_map(arena), numbers = jinja_list(arena);
-  for (int i = 0; i < modules->n_numbers; i++) jinja_push(arena, numbers, jinja_string(arena, modules->numbers[i]));
-  jinja_set(arena, value, "numbers", numbers);
-  set_int(arena, value, "rows", modules->rows);
+  struct jinja_value value = jinja_map(arena);
+  set_numbers(arena, value, "numbers", "rows", &modules->numbers[HLO_ELEMENTS]);
+  set_numbers(arena, value, "tensor_numbers", "tensor_rows", &modules->numbers[HLO_TENSORS]);
   set_bool(arena, value, "random", modules->random);
   set_text(arena, value, "plugin", job_word(program->job, "devices.kind"));
   set_bool(arena, value, "evaluation_random", modules->evaluation_random);

@@ -6,7 +6,7 @@
 
 /* A key of which a device's programs take these values alone; none: the key must be away. */
 struct limit {
-  const char *key, *values[11];
+  const char *key, *values[16];
   const char *why; /* they take no others; NULL: yet */
   const char *remedy;
 };
@@ -99,10 +99,14 @@ static const struct limit xla[] = {
     {"data.drop_last", {"true"}, "a module has one number of samples", "data.drop_last: true"},
     {"accumulation.normalize", {"batches"}, NULL, "accumulation.normalize: batches, or devices.kind: cpu"},
     {"optimizer.name",
-     {"adamw", "adam", "sgd", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "lion"},
-     "its update is not one of elements",
-     "one that steps each element by itself, such as adamw, or devices.kind: cpu"},
-    {"optimizer.state_dtype", {"float32"}, NULL, "optimizer.state_dtype: float32, or devices.kind: cpu"},
+     {"adamw", "adam", "sgd", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "lion", "lamb", "adafactor",
+      "muon", "lomo", "adalomo"},
+     "its model is an average of what is trained",
+     "another one, such as adamw, or devices.kind: cpu"},
+    {"optimizer.state_dtype",
+     {"float32", "bf16"},
+     NULL,
+     "optimizer.state_dtype: float32 or bf16, or devices.kind: cpu"},
     {"optimizer.norm_type", {"2"}, NULL, "optimizer.norm_type: 2, or devices.kind: cpu"},
     {"training.deterministic",
      {"false"},

@@ -288,50 +288,81 @@ static struct hlo norm_of(struct stablehlo *hlo, const struct hlo *gradients, in
 
 /* ---- The update ---- */
 
-/* "step.update_384x128" */
-static const char *update_name(struct arena *arena, struct shape shape) {
-  struct text name = text_in(arena);
-  text_puts(&name, "step.update");
-  for (int i = 0; i < shape.rank; i++) text_printf(&name, "%s%lld", i > 0 ? "x" : "_", (long long)shape.dim[i]);
+/* "step.update_384x128", of several rules "step.update_tensor_384x128" */
+static const char *update_name(const struct writer *writer, const struct hlo_weight *weight) {
+  struct text name = text_in(arena_of(writer));
+  text_printf(&name, "step.%s", writer->step->rules[weight->rule].name);
+  for (int i = 0; i < weight->shape.rank; i++)
+    text_printf(&name, "%s%lld", i > 0 ? "x" : "_", (long long)weight->shape.dim[i]);
   return text_string(&name);
 }
 
-/* The update of a parameter of this shape, as a function. */
-static void write_update(struct writer *writer, struct shape shape) {
-  const struct hlo_rule *rule = &writer->step->rule;
+/* The states of a weight, by their positions among those of all. */
+struct owned {
+  int *items;
+  int count;
+};
+
+static struct owned states_of(const struct writer *writer, int weight) {
+  const struct hlo_step *step = writer->step;
+  struct owned owned = {arena_alloc(arena_of(writer), ((size_t)step->n_states + 1) * sizeof *owned.items), 0};
+  for (int i = 0; i < step->n_states; i++)
+    if (step->states[i].weight == weight) owned.items[owned.count++] = i;
+  return owned;
+}
+
+/* The update of a parameter such as this one, as a function. States of 16 bits are rounded when they leave it. */
+static void write_update(struct writer *writer, int of) {
+  const struct hlo_step *step = writer->step;
+  const struct hlo_weight *weight = &step->weights[of];
+  const struct hlo_rule *rule = &step->rules[weight->rule];
+  const struct owned owned = states_of(writer, of);
   struct maker *maker = writer->maker;
   struct stablehlo *hlo = &maker->hlo;
-  struct hlo *arrays = arena_alloc(hlo->arena, (size_t)rule->n_arrays * sizeof *arrays);
+  struct hlo *arrays = arena_alloc(hlo->arena, ((size_t)owned.count + 1) * sizeof *arrays);
   struct hlo *numbers = arena_alloc(hlo->arena, ((size_t)rule->n_numbers + 1) * sizeof *numbers);
+  const char **names = arena_alloc(hlo->arena, ((size_t)owned.count + 1) * sizeof *names);
   struct hlo_list given = {0};
-  struct hlo factor = {.item = -1};
+  struct hlo_update update = {.weight = weight, .numbers = numbers, .arrays = arrays, .names = names};
   hlo_begin_function(maker, entry_of(writer));
-  for (int i = 0; i < rule->n_arrays; i++) arrays[i] = hlo_new_argument(maker, rule->arrays[i], shape, HLO_F32);
-  const struct hlo gradient = hlo_new_argument(maker, "gradient", shape, HLO_F32);
-  if (rule->scales) factor = hlo_new_argument(maker, "factor", (struct shape){0}, HLO_F32);
+  names[update.n_arrays++] = "weights";
+  arrays[0] = hlo_new_argument(maker, "weights", weight->shape, HLO_F32);
+  for (int i = 0; i < owned.count; i++) {
+    const struct hlo_state *state = &step->states[owned.items[i]];
+    const struct hlo x = hlo_new_argument(maker, state->name, state->shape, (enum hlo_type)state->dtype);
+    names[update.n_arrays] = state->name;
+    arrays[update.n_arrays++] = hlo_convert(hlo, x, HLO_F32);
+  }
+  update.gradient = hlo_new_argument(maker, "gradient", weight->shape, HLO_F32);
+  if (step->scales) update.factor = hlo_new_argument(maker, "factor", (struct shape){0}, HLO_F32);
   for (int i = 0; i < rule->n_numbers; i++)
     numbers[i] = hlo_new_argument(maker, rule->numbers[i], (struct shape){0}, HLO_F32);
-  rule->update(rule->context, hlo, gradient, factor, numbers, arrays);
-  for (int i = 0; i < rule->n_arrays; i++) hlo_list_add(maker, &given, arrays[i], NULL);
-  if (!hlo->failed) hlo_print_function(maker, "private", update_name(hlo->arena, shape), &given);
+  rule->update(rule->context, hlo, &update);
+  hlo_list_add(maker, &given, arrays[0], NULL);
+  for (int i = 0; i < owned.count; i++)
+    hlo_list_add(maker, &given, hlo_convert(hlo, arrays[i + 1], (enum hlo_type)step->states[owned.items[i]].dtype),
+                 NULL);
+  if (!hlo->failed) hlo_print_function(maker, "private", update_name(writer, weight), &given);
 }
 
 static void write_updates(struct writer *writer) {
   const struct hlo_step *step = writer->step;
   for (int i = 0; i < step->n_weights; i++) {
-    bool known = !step->weights[i].steps;
+    const struct hlo_weight *weight = &step->weights[i];
+    bool known = !weight->steps;
     for (int k = 0; k < i; k++)
-      known |= step->weights[k].steps && shape_equal(step->weights[k].shape, step->weights[i].shape);
-    if (!known) write_update(writer, step->weights[i].shape);
+      known |= step->weights[k].steps && step->weights[k].rule == weight->rule &&
+               shape_equal(step->weights[k].shape, weight->shape);
+    if (!known && !writer->maker->hlo.failed) write_update(writer, i);
   }
 }
 
-/* The numbers of each row, a scalar each. */
-static struct hlo *split_numbers(struct writer *writer, struct hlo numbers) {
+/* The numbers of each row of a rule, a scalar each. */
+static struct hlo *split_numbers(struct writer *writer, const struct hlo_rule *rule, struct hlo numbers) {
   struct stablehlo *hlo = &writer->maker->hlo;
-  const int count = writer->step->rule.n_numbers;
-  struct hlo *split = arena_alloc(hlo->arena, ((size_t)(writer->step->rows * count) + 1) * sizeof *split);
-  for (int r = 0; r < writer->step->rows; r++)
+  const int count = rule->n_numbers;
+  struct hlo *split = arena_alloc(hlo->arena, ((size_t)(rule->rows * count) + 1) * sizeof *split);
+  for (int r = 0; r < rule->rows; r++)
     for (int i = 0; i < count; i++)
       split[r * count + i] =
           hlo_reshape(hlo, hlo_slice(hlo, hlo_slice(hlo, numbers, 0, r, 1), 1, i, 1), (struct shape){0});
@@ -341,35 +372,37 @@ static struct hlo *split_numbers(struct writer *writer, struct hlo numbers) {
 /* A parameter that the optimizer does not step becomes what was assigned to it, and so does its copy among averages. */
 static void assign(struct writer *writer, int weight, const struct hlo *assigned, struct hlo *arrays) {
   const struct hlo_step *step = writer->step;
+  const struct owned owned = states_of(writer, weight);
   const int at = hlo_parameter_index(assigned_of(writer), 0, step->weights[weight].path);
   if (at < 0) return;
   arrays[weight] = assigned[at];
-  if (step->average > 0) arrays[step->average * step->n_weights + weight] = assigned[at];
+  for (int i = 0; i < owned.count; i++) arrays[step->n_weights + owned.items[i]] = assigned[at];
 }
 
-/* The arrays become their new values: array a of weight w is arrays[a * n_weights + w]. */
-static void update_all(struct writer *writer, const struct hlo *gradients, struct hlo factor, const struct hlo *numbers,
-                       struct hlo *arrays) {
+/* The arrays become their new values: those of the weights, then the states. `numbers`: of each rule. */
+static void update_all(struct writer *writer, const struct hlo *gradients, struct hlo factor,
+                       struct hlo *const numbers[HLO_RULES], struct hlo *arrays) {
   const struct hlo_step *step = writer->step;
   struct stablehlo *hlo = &writer->maker->hlo;
-  const int n = step->rule.n_arrays;
-  struct hlo *own = arena_alloc(hlo->arena, (size_t)n * sizeof *own);
+  struct hlo *own = arena_alloc(hlo->arena, ((size_t)step->n_states + 1) * sizeof *own);
   for (int w = 0; w < step->n_weights; w++) {
     const struct hlo_weight *weight = &step->weights[w];
+    const struct hlo_rule *rule = &step->rules[weight->rule];
     struct hlo_list arguments = {0};
     if (!weight->steps) continue;
-    for (int a = 0; a < n; a++) {
-      own[a] = arrays[a * step->n_weights + w];
-      hlo_list_add(writer->maker, &arguments, own[a], NULL);
-    }
+    const struct owned owned = states_of(writer, w);
+    own[0] = arrays[w];
+    for (int i = 0; i < owned.count; i++) own[i + 1] = arrays[step->n_weights + owned.items[i]];
+    for (int i = 0; i <= owned.count; i++) hlo_list_add(writer->maker, &arguments, own[i], NULL);
     const bool reached = gradient_of(writer, weight) >= 0;
     const struct hlo gradient = reached ? *gradients++ : hlo_tensor(hlo, hlo_number(0), weight->shape, HLO_F32);
     hlo_list_add(writer->maker, &arguments, gradient, NULL);
-    if (step->rule.scales) hlo_list_add(writer->maker, &arguments, factor, NULL);
-    for (int i = 0; i < step->rule.n_numbers; i++)
-      hlo_list_add(writer->maker, &arguments, numbers[weight->row * step->rule.n_numbers + i], NULL);
-    call(writer, update_name(hlo->arena, weight->shape), &arguments, own, n);
-    for (int a = 0; a < n; a++) arrays[a * step->n_weights + w] = own[a];
+    if (step->scales) hlo_list_add(writer->maker, &arguments, factor, NULL);
+    for (int i = 0; i < rule->n_numbers; i++)
+      hlo_list_add(writer->maker, &arguments, numbers[weight->rule][weight->row * rule->n_numbers + i], NULL);
+    call(writer, update_name(writer, weight), &arguments, own, owned.count + 1);
+    arrays[w] = own[0];
+    for (int i = 0; i < owned.count; i++) arrays[step->n_weights + owned.items[i]] = own[i + 1];
   }
 }
 
@@ -382,8 +415,9 @@ static struct hlo take(struct writer *writer, const char *name, struct shape sha
 }
 
 /* One that result `result` takes the memory of. */
-static struct hlo take_donated(struct writer *writer, const char *name, const struct hlo_weight *weight, int result) {
-  const struct hlo x = take(writer, name, weight->shape, (enum hlo_type)weight->dtype);
+static struct hlo take_donated(struct writer *writer, const char *name, struct shape shape, enum dtype dtype,
+                               int result) {
+  const struct hlo x = take(writer, name, shape, (enum hlo_type)dtype);
   struct hlo_item *item = &writer->maker->hlo.function->items.items[x.item];
   item->type = arena_printf(arena_of(writer), "%s {tf.aliasing_output = %d : i32}", item->type, result);
   return x;
@@ -396,16 +430,32 @@ static void give(struct writer *writer, struct hlo_list *given, struct hlo x, co
   hlo_list_add(writer->maker, given, x, arena_printf(arena, "jax.result_info = %s", hlo_quoted(arena, name)));
 }
 
-/* "transformer.wte.weight", "moment_1.transformer.wte.weight" */
-static const char *array_name(const struct writer *writer, int array, int weight) {
-  const char *path = writer->step->weights[weight].path;
-  return array == 0 ? path : arena_printf(arena_of(writer), "%s.%s", writer->step->rule.arrays[array], path);
+/* "moment_1.transformer.wte.weight" */
+static const char *state_name(const struct writer *writer, const struct hlo_state *state) {
+  return arena_printf(arena_of(writer), "%s.%s", state->name, writer->step->weights[state->weight].path);
 }
 
-/* Whether array i of all, a of weight w being a n_weights + w, is one that the weight has. */
-static bool has_array(const struct hlo_step *step, int i) {
-  const int array = i / step->n_weights;
-  return array == 0 || array == step->average || step->weights[i % step->n_weights].steps;
+/* The arrays that outlive the step, each donated to the result that follows the loss and the norm at its place. */
+static struct hlo *take_arrays(struct writer *writer) {
+  enum { BEFORE = 2 };
+  const struct hlo_step *step = writer->step;
+  struct hlo *arrays = arena_alloc(arena_of(writer), ((size_t)(step->n_weights + step->n_states) + 1) * sizeof *arrays);
+  for (int i = 0; i < step->n_weights; i++)
+    arrays[i] = take_donated(writer, step->weights[i].path, step->weights[i].shape, step->weights[i].dtype, BEFORE + i);
+  for (int i = 0; i < step->n_states; i++) {
+    const struct hlo_state *state = &step->states[i];
+    const int at = step->n_weights + i;
+    arrays[at] = take_donated(writer, state_name(writer, state), state->shape, state->dtype, BEFORE + at);
+  }
+  return arrays;
+}
+
+static void take_numbers(struct writer *writer, struct hlo *numbers[HLO_RULES]) {
+  for (int i = 0; i < HLO_RULES; i++) {
+    const struct hlo_rule *rule = &writer->step->rules[i];
+    const struct shape shape = shape_of(2, (int64_t)rule->rows, (int64_t)rule->n_numbers);
+    if (rule->n_numbers > 0) numbers[i] = split_numbers(writer, rule, take(writer, rule->input, shape, HLO_F32));
+  }
 }
 
 static void write_main(struct writer *writer) {
@@ -413,16 +463,11 @@ static void write_main(struct writer *writer) {
   struct maker *maker = writer->maker;
   struct stablehlo *hlo = &maker->hlo;
   const struct region *entry = entry_of(writer);
-  const int n_arrays = step->rule.n_arrays * step->n_weights;
-  struct hlo *arrays = arena_alloc(hlo->arena, ((size_t)n_arrays + 1) * sizeof *arrays);
   struct hlo *inputs = arena_alloc(hlo->arena, ((size_t)entry->inputs.count + 1) * sizeof *inputs);
+  struct hlo *numbers[HLO_RULES] = {NULL};
   struct hlo_list given = {0};
-  int n_results = 2; /* the loss and the norm */
   hlo_begin_function(maker, entry);
-  for (int i = 0; i < n_arrays; i++)
-    if (has_array(step, i))
-      arrays[i] = take_donated(writer, array_name(writer, i / step->n_weights, i % step->n_weights),
-                               &step->weights[i % step->n_weights], n_results++);
+  struct hlo *arrays = take_arrays(writer);
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *input = entry->inputs.items[i];
     inputs[i] = take(writer, input->name, stacked(writer, input->shape), (enum hlo_type)input->dtype);
@@ -431,23 +476,21 @@ static void write_main(struct writer *writer) {
   if (step->micro_steps > 1) batches = take(writer, "micro_batches", (struct shape){0}, HLO_I32);
   struct hlo key = {.item = -1};
   if (draws(writer)) key = take(writer, "random_keys", stacked(writer, (struct shape){0}), HLO_I64);
-  const struct shape shape = shape_of(2, (int64_t)step->rows, (int64_t)step->rule.n_numbers);
-  const struct hlo numbers = take(writer, "numbers", shape, HLO_F32);
+  take_numbers(writer, numbers);
   struct given got = run_micro_batches(writer, arrays, inputs, batches, key);
   exchange(writer, &got);
   const struct hlo *sums = got.items, norm = norm_of(hlo, sums + 1, got.n_summed - 1);
-  const struct hlo factor =
-      step->rule.scales ? step->rule.factor(step->rule.context, hlo, norm) : (struct hlo){.item = -1};
+  const struct hlo factor = step->scales ? step->factor(step->context, hlo, norm) : (struct hlo){.item = -1};
   const struct hlo loss = mean_loss(writer, sums[0], batches);
   if (hlo->failed) return;
-  update_all(writer, sums + 1, factor, split_numbers(writer, numbers), arrays);
+  update_all(writer, sums + 1, factor, numbers, arrays);
   for (int i = 0; i < step->n_weights; i++)
     if (!step->weights[i].steps) assign(writer, i, sums + got.n_summed, arrays);
   give(writer, &given, loss, "loss");
   give(writer, &given, hlo_convert(hlo, norm, HLO_F32), "grad_norm");
-  for (int i = 0; i < n_arrays; i++)
-    if (has_array(step, i))
-      give(writer, &given, arrays[i], array_name(writer, i / step->n_weights, i % step->n_weights));
+  for (int i = 0; i < step->n_weights; i++) give(writer, &given, arrays[i], step->weights[i].path);
+  for (int i = 0; i < step->n_states; i++)
+    give(writer, &given, arrays[step->n_weights + i], state_name(writer, &step->states[i]));
   hlo_print_function(maker, "public", "main", &given);
 }
 

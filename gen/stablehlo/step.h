@@ -8,48 +8,69 @@
 #include "gen/stablehlo/make.h"
 #include "gen/stablehlo/stablehlo.h"
 
-/* The optimizer's arithmetic, by the functions of stablehlo.h. */
-struct hlo_rule {
-  const char *const *arrays; /* the names of what it updates of a parameter: "weights", "moment_1" */
-  int n_arrays;
-  const char *const *numbers; /* the names of the float32 numbers that it takes of a step: "rate", "keep" */
-  int n_numbers;
-  bool scales; /* it multiplies gradients by a factor */
-  void *context;
-  /* The arrays, all of the gradient's shape, become their new values. `factor` is of no meaning unless it scales. */
-  void (*update)(void *context, struct stablehlo *hlo, struct hlo gradient, struct hlo factor,
-                 const struct hlo *numbers, struct hlo *arrays);
-  /* The factor of gradients that have this norm, a float64; asked if it scales. */
-  struct hlo (*factor)(void *context, struct stablehlo *hlo, struct hlo norm);
-};
-
-/* A parameter that the step has, by its name in checkpoints; `row`: whose numbers its update takes. One that the
- * optimizer does not step, such as a buffer, is changed by what the model assigns to it alone, and of the rule's arrays
- * has the weights and the average. */
+/* A parameter that the step has, by its name in checkpoints. One that the optimizer does not step, such as a buffer, is
+ * changed by what the model assigns to it alone, and so are its states: its average. */
 struct hlo_weight {
   const char *path;
   struct shape shape;
   enum dtype dtype;
   bool steps;
-  int row;
+  int rule, row;                   /* which rule steps it, and by which row of the rule's numbers */
+  int64_t matrices, rows, columns; /* its last two dimensions, and all before them; 0 where it has fewer than two */
 };
+
+/* What outlives a step of a weight: "moment_1". */
+struct hlo_state {
+  const char *name;
+  int weight; /* its position */
+  struct shape shape;
+  enum dtype dtype; /* float32, or bfloat16: rounded when the rule has computed it */
+};
+
+/* A parameter that is updated: `arrays`, the weights and what the optimizer keeps of them under these names, all
+ * float32, become their new values. `factor` is of no meaning unless the step scales gradients. */
+struct hlo_update {
+  const struct hlo_weight *weight;
+  struct hlo gradient, factor;
+  const struct hlo *numbers; /* as the rule has them */
+  const char *const *names;
+  struct hlo *arrays;
+  int n_arrays;
+};
+
+/* The optimizer's arithmetic for some of the parameters, by the functions of stablehlo.h. The update of parameters of
+ * one shape is a function of the module. */
+struct hlo_rule {
+  const char *name;           /* what the names of these functions begin with, after the module's "step." */
+  const char *input;          /* what the module calls its numbers */
+  const char *const *numbers; /* the names of the float32 numbers that it takes of a step: "rate", "keep" */
+  int n_numbers, rows;        /* a row of them for each group of parameters that is treated alike */
+  void *context;
+  void (*update)(void *context, struct stablehlo *hlo, struct hlo_update *update);
+};
+
+/* Rules of one optimizer: that steps elements, and that steps a parameter as a whole. */
+enum { HLO_ELEMENTS, HLO_TENSORS, HLO_RULES };
 
 struct hlo_step {
   const struct hlo_weight *weights;
   int n_weights;
-  int rows;        /* of numbers */
-  int micro_steps; /* micro-batches of a step, on each device */
-  int devices;     /* that run the step together, each on micro-batches of its own, from the same weights */
-  int average;     /* which of the rule's arrays is an average of the weights, or a copy of what is assigned; 0: none */
-  struct hlo_rule rule;
+  const struct hlo_state *states;
+  int n_states;
+  int micro_steps;                  /* micro-batches of a step, on each device */
+  int devices;                      /* that run the step together, each on micro-batches of its own, from the same weights */
+  struct hlo_rule rules[HLO_RULES]; /* those that weights name */
+  bool scales;                      /* gradients are multiplied by a factor */
+  void *context;
+  struct hlo (*factor)(void *context, struct stablehlo *hlo, struct hlo norm); /* of this norm, a float64 */
 };
 
 /* Makes the module of a graph that was differentiated. `main` takes, in this order,
- *   the arrays of the rule, each of all weights that have it in their order, donated;
+ *   the weights and the states, in their order, donated;
  *   the inputs of the entry, of several micro-batches with their number as the first dimension;
  *   where a step has several micro-batches, an int32: how many this one has, at most micro_steps;
  *   where the model draws random numbers, their key, an int64, or [micro_steps] of them;
- *   the rule's numbers, [rows][numbers].
+ *   the numbers of each rule that has any, [rows][numbers].
  * It gives the loss, a float32 that is the mean over the micro-batches of all devices; the norm of the gradient, a
  * float32; and the new arrays in the order in which it took them. False with an error at the model's line: an operation
  * without a rule.

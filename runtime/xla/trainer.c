@@ -21,11 +21,11 @@ struct begun {
   struct xla_buffer *measures[MEASURES];
 };
 
-/* An array of a state: a tensor of the program, or what the state has of it. */
+/* An array of a state: what it has of a tensor of the program. */
 struct array {
   int state;
-  size_t offset; /* bytes from the start of the arena */
-  const struct accel_tensor *tensor;
+  size_t offset;              /* bytes from the start of the arena */
+  struct accel_tensor tensor; /* of its shape and type */
 };
 
 static struct trainer {
@@ -50,6 +50,24 @@ static const struct accel_slice *slice_of(const struct accel_state *state, int t
   return NULL;
 }
 
+/* What the slice is of the tensor's elements. */
+static struct array sliced(const struct accel_state *of, const struct accel_tensor *tensor,
+                           const struct accel_slice *slice) {
+  struct array array = {.offset = of->offset + (size_t)slice->first * rt_dtype_size(of->dtype), .tensor = *tensor};
+  array.tensor.dtype = of->dtype;
+  array.tensor.rank = slice->rank;
+  memcpy(array.tensor.shape, slice->shape, sizeof array.tensor.shape);
+  return array;
+}
+
+/* The same of a state that mirrors the weights, whose elements may have fewer bits. */
+static struct array mirrored(const struct accel_state *of, const struct accel_tensor *tensor) {
+  const size_t size = rt_dtype_size(of->dtype), whole = rt_dtype_size(ACCEL_FLOAT32);
+  struct array array = {.offset = of->offset + tensor->offset / whole * size, .tensor = *tensor};
+  if (tensor->dtype == ACCEL_FLOAT32) array.tensor.dtype = of->dtype;
+  return array;
+}
+
 /* Adds the arrays of a state, in the order of the tensors. */
 static void list_arrays(int state) {
   const struct accel_program *program = trainer.program;
@@ -57,9 +75,9 @@ static void list_arrays(int state) {
   for (int i = 0; i < program->n_tensors; i++) {
     const struct accel_slice *slice = of->slices != NULL ? slice_of(of, i) : NULL;
     if (of->slices != NULL && slice == NULL) continue;
-    const size_t offset = slice != NULL ? (size_t)slice->first * rt_dtype_size(of->dtype) : program->tensors[i].offset;
-    trainer.arrays[trainer.n_arrays++] =
-        (struct array){.state = state, .offset = of->offset + offset, .tensor = &program->tensors[i]};
+    struct array array = slice != NULL ? sliced(of, &program->tensors[i], slice) : mirrored(of, &program->tensors[i]);
+    array.state = state;
+    trainer.arrays[trainer.n_arrays++] = array;
   }
 }
 
@@ -104,7 +122,7 @@ void accel_xla_send_states(struct accel_run *run) {
     for (int i = 0; i < trainer.n_arrays; i++) {
       struct xla_buffer **buffer = on_device(device, i);
       rt_xla_drop(trainer.xla, *buffer);
-      *buffer = rt_xla_send_tensor(trainer.xla, device, trainer.arrays[i].tensor, at_host(run, &trainer.arrays[i]));
+      *buffer = rt_xla_send_tensor(trainer.xla, device, &trainer.arrays[i].tensor, at_host(run, &trainer.arrays[i]));
     }
 }
 
@@ -112,7 +130,7 @@ void accel_xla_send_states(struct accel_run *run) {
 void accel_xla_fetch_states(struct accel_run *run) {
   for (int i = 0; i < trainer.n_arrays; i++) {
     const struct array *array = &trainer.arrays[i];
-    rt_xla_fetch_tensor(trainer.xla, array->tensor, *on_device(0, i), at_host(run, array));
+    rt_xla_fetch_tensor(trainer.xla, &array->tensor, *on_device(0, i), at_host(run, array));
   }
 }
 

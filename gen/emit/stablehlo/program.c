@@ -14,29 +14,71 @@ static const char *module_name(const struct program *program) {
   return identifier(program->arena, stem != NULL ? stem : file);
 }
 
-/* The flat range that a weight is in: whose numbers its update takes. */
-static int row_of(const struct program *program, const struct weight *weight) {
-  const struct flat_range_list *ranges = &program->optimizer.flat_ranges;
-  const int64_t first = weight->offset / dtype_size(DTYPE_FLOAT32);
-  for (int i = 0; i < ranges->count; i++)
-    if (first >= ranges->items[i].first && first < ranges->items[i].end) return i;
-  return 0;
-}
-
 static bool has_gradient(const struct program *program, const struct weight *weight) {
   for (int i = 0; i < program->gradients->count; i++)
     if (strcmp(program->gradients->items[i].path, weight->path) == 0) return true;
   return false;
 }
 
+/* The range that a weight is in; -1: none. */
+static int range_of(const struct flat_range_list *ranges, const struct weight *weight) {
+  const int64_t first = weight->offset / dtype_size(DTYPE_FLOAT32);
+  for (int i = 0; i < ranges->count; i++)
+    if (first >= ranges->items[i].first && first < ranges->items[i].end) return i;
+  return -1;
+}
+
+/* What steps the weight: the rule of elements, by the row of its range, or that of parameters as a whole. */
+static void set_rule(const struct program *program, const struct weight *weight, struct hlo_weight *set) {
+  const int whole = range_of(&program->optimizer.tensors, weight);
+  const int range = range_of(&program->optimizer.flat_ranges, weight);
+  if (whole < 0) {
+    set->row = range >= 0 ? range : 0;
+    return;
+  }
+  const struct flat_range *of = &program->optimizer.tensors.items[whole];
+  set->rule = HLO_TENSORS;
+  set->row = whole;
+  set->steps = !of->frozen;
+  set->matrices = of->matrices;
+  set->rows = of->rows;
+  set->columns = of->columns;
+}
+
 static struct hlo_weight *weights_of(const struct program *program) {
   struct hlo_weight *weights = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *weights);
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
-    weights[i] = (struct hlo_weight){weight->path, weight->parameter->shape, weight->parameter->dtype,
-                                     has_gradient(program, weight), row_of(program, weight)};
+    weights[i] = (struct hlo_weight){.path = weight->path,
+                                     .shape = weight->parameter->shape,
+                                     .dtype = weight->parameter->dtype,
+                                     .steps = has_gradient(program, weight)};
+    set_rule(program, weight, &weights[i]);
   }
   return weights;
+}
+
+struct states {
+  struct hlo_state *items;
+  int count, capacity;
+};
+
+/* Those of weights, state by state. One without slices mirrors the weights. */
+static struct states states_of(const struct program *program) {
+  struct states states = {0};
+  for (int i = 1; i < program->states.count; i++) {
+    const struct state *state = &program->states.items[i];
+    if (state->slices != NULL && state->slice_of == NULL) continue;
+    for (int w = 0; w < program->weights->count; w++) {
+      const struct parameter *parameter = program->weights->items[w].parameter;
+      struct hlo_state array = {state->member, w, parameter->shape, state->dtype};
+      if (state->slices == NULL && parameter->buffer) array.dtype = parameter->dtype;
+      if (state->slices != NULL && state->slice_of[w] == 0) continue;
+      if (state->slices != NULL) array.shape = state->slices[state->slice_of[w] - 1].shape;
+      ARENA_PUSH(program->arena, states, array);
+    }
+  }
+  return states;
 }
 
 static const char *make_evaluation(const struct program *program, const struct hlo_weight *weights,
@@ -56,28 +98,30 @@ static const char *make_evaluation(const struct program *program, const struct h
   return module.text;
 }
 
+/* Rows of a rule's numbers: one for each of these ranges, or one for all. */
+static int rows_of(const struct flat_range_list *ranges) {
+  return ranges->count > 0 ? ranges->count : 1;
+}
+
 bool step_modules_make(const struct program *program, const char *rule, struct step_modules *made,
                        struct diagnostics *diags) {
   struct arena *arena = program->arena;
-  const struct hlo_rule *read = rule_read(arena, rule, diags);
-  if (read == NULL) return false;
-  const struct hlo_weight *weights = weights_of(program);
-  const int ranges = program->optimizer.flat_ranges.count;
-  const struct hlo_step step = {.weights = weights,
-                                .n_weights = program->weights->count,
-                                .rows = ranges > 0 ? ranges : 1,
-                                .micro_steps = program->job->accumulation.num_steps,
-                                .devices = target_devices(program->job),
-                                .average = program->job->training.ema.decay > 0 ? read->n_arrays - 1 : 0,
-                                .rule = *read};
+  const struct states states = states_of(program);
+  struct hlo_step step = {.weights = weights_of(program),
+                          .n_weights = program->weights->count,
+                          .states = states.items,
+                          .n_states = states.count,
+                          .micro_steps = program->job->accumulation.num_steps,
+                          .devices = target_devices(program->job)};
   struct hlo_module module;
+  if (!rule_read(arena, rule, &step, diags)) return false;
+  step.rules[HLO_ELEMENTS].rows = rows_of(&program->optimizer.flat_ranges);
+  step.rules[HLO_TENSORS].rows = rows_of(&program->optimizer.tensors);
   if (!hlo_make_step(arena, program->graph, module_name(program), &step, &module, diags)) return false;
-  *made = (struct step_modules){.main = module.text,
-                                .numbers = read->numbers,
-                                .n_numbers = read->n_numbers,
-                                .rows = step.rows,
-                                .random = module.random};
-  if (job_evaluates(program->job)) made->evaluation = make_evaluation(program, weights, made, diags);
+  *made = (struct step_modules){.main = module.text, .random = module.random};
+  for (int i = 0; i < HLO_RULES; i++)
+    made->numbers[i] = (struct step_numbers){step.rules[i].numbers, step.rules[i].n_numbers, step.rules[i].rows};
+  if (job_evaluates(program->job)) made->evaluation = make_evaluation(program, step.weights, made, diags);
   return diags->errors == 0;
 }
 

@@ -4,13 +4,19 @@
 
 #include "gen/base/diag.h"
 #include "gen/program/program.h"
+#include "gen/stablehlo/step.h"
+
+/* What the host computes for each step, by their names in a rule; a row of them for each range that it treats alike. */
+struct step_numbers {
+  const char *const *names;
+  int count, rows;
+};
 
 struct step_modules {
-  const char *main;               /* a step of training (gen/stablehlo/step.h), or what another program runs */
-  const char *evaluation;         /* of a trainer, a batch of an evaluation; NULL: it does not evaluate */
-  const char *const *numbers;     /* that the host computes for each step, by their names in the rule */
-  int n_numbers, rows;            /* a row of them for each flat range that the optimizer treats alike */
-  bool random, evaluation_random; /* the modules take keys of random numbers */
+  const char *main;                       /* a step of training (gen/stablehlo/step.h), or what another program runs */
+  const char *evaluation;                 /* of a trainer, a batch of an evaluation; NULL: it does not evaluate */
+  struct step_numbers numbers[HLO_RULES]; /* of each rule; none: the optimizer has no such rule */
+  bool random, evaluation_random;         /* the modules take keys of random numbers */
 };
 
 /* Makes the modules of a trainer, whose graph was differentiated. `rule`: the C of its optimizer's update (rule.h). The
