@@ -268,19 +268,33 @@ static int64_t rows_of(const struct module *module, const char *member) {
   return table != NULL && table->type->kind == TYPE_ARRAY ? table->type->count : -1;
 }
 
-/* Arguments and results of main: of a step, the result of each state takes its memory; of an evaluation, none does. */
+/* The position of an argument among the caches of a module, which it gives after its outputs; -1: it is none. */
+static long kept_at(const struct module *module, int argument) {
+  const struct variable *table = named(module, "kept");
+  const struct syntax *list = table != NULL && table->initial != NULL ? bare(table->initial) : NULL;
+  for (int i = 0; list != NULL && list->kind == SYNTAX_LIST && i < list->n_parts; i++) {
+    const struct syntax *row = bare(list->parts[i]);
+    if (row->kind == SYNTAX_INTEGER && row->integer == argument) return i;
+  }
+  return -1;
+}
+
+/* Arguments and results of main: of a step, the result of each state takes its memory; of a program that writes text,
+ * that of each cache; of an evaluation, none does. */
 static void check_donated(const struct module *module, struct claim *claim, const struct operands *arguments,
                           const struct operands *results) {
   enum { MEASURES = 2 }; /* results of a step before the states: the loss, the gradient's norm */
   const int64_t fresh = rows_of(module, "inputs"), states = arguments->count - fresh;
-  const int64_t given = module->steps ? states + MEASURES : rows_of(module, "outputs");
+  const long outputs = (long)rows_of(module, "outputs"), cached = (long)rows_of(module, "kept");
+  const int64_t given = module->steps ? states + MEASURES : outputs + (cached > 0 ? cached : 0);
   if (fresh < 0 || states <= 0 || results->count != given)
     claim_finding(module->audit, claim, VERDICT_BROKEN, module->variable->where,
                   "main takes %d arrays, of which %lld come each time, and gives %d", arguments->count,
                   (long long)fresh, results->count);
   for (int i = 0; i < arguments->count; i++) {
     const struct operand *argument = &arguments->items[i];
-    const long expected = module->steps && i < states ? i + MEASURES : -1;
+    const long kept = module->steps ? -1 : kept_at(module, i);
+    const long expected = module->steps && i < states ? i + MEASURES : kept >= 0 ? outputs + kept : -1;
     const struct operand *result = expected >= 0 && expected < results->count ? &results->items[expected] : NULL;
     if (argument->alias != expected)
       module_refuse(module, claim, argument->line,
@@ -295,8 +309,8 @@ static void check_donated(const struct module *module, struct claim *claim, cons
 static void claim_donated(const struct module *modules, int count) {
   struct audit *audit = modules->audit;
   struct claim *claim = audit_claim(audit, "module-donates",
-                                    "A step takes each state's array as a donated argument: the result of the same "
-                                    "type takes its memory. Nothing else is donated.");
+                                    "A step takes each state's array as a donated argument, and what writes text each "
+                                    "cache: the result of the same type takes its memory. Nothing else is donated.");
   int n_arguments = 0, n_results = 0;
   for (int m = 0; m < count; m++) {
     struct operands arguments = {0}, results = {0};
@@ -310,11 +324,12 @@ static void claim_donated(const struct module *modules, int count) {
 
 /* ---- The files next to the program ---- */
 
-/* What the name of a module's file ends with: an evaluation is next to a step. */
+/* What the name of a module's file ends with: an evaluation is next to a step, and of two without a step the second one
+ * is that of one position. */
 static const char *ending_of(const struct module *modules, int count, int m) {
   for (int i = 0; i < count; i++)
     if (modules[i].steps && !modules[m].steps) return ".evaluation.mlir";
-  return ".mlir";
+  return m > 0 && !modules[0].steps ? ".step.mlir" : ".mlir";
 }
 
 /* Whether a file next to the program has the module, or there is none; counts it in *files. */

@@ -144,9 +144,10 @@ static struct jinja_value source_value(struct arena *arena, const struct value *
 static void set_step(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
   const struct function *one = program->kind == PROGRAM_GENERATE ? program->entry.second : NULL;
-  set_text(arena, context, "one", one != NULL ? one->name : "");
+  const struct region *region = program->kind == PROGRAM_GENERATE ? program->entry.second_region : NULL;
+  set_text(arena, context, "one", one != NULL ? one->name : region != NULL ? region->name : "");
   set_bool(arena, context, "one_scratch", one != NULL && one->scratch_bytes > 0);
-  set_int(arena, context, "width", one != NULL ? program->graph->entry->inputs.items[0]->shape.dim[1] : 0);
+  set_int(arena, context, "width", region != NULL ? program->graph->entry->inputs.items[0]->shape.dim[1] : 0);
   set_bool(arena, context, "endless", program->decode.endless);
   set_bool(arena, context, "partial", program->decode.partial);
   set_text(arena, context, "text_source", "");
@@ -336,8 +337,36 @@ static void set_numbers(struct arena *arena, struct jinja_value value, const cha
   set_int(arena, value, rows, numbers->rows);
 }
 
-/* Of a program that has one: {pieces, evaluation: pieces, numbers: names, rows, tensor_numbers, tensor_rows, random,
- * evaluation_random, plugin: the devices.kind}. */
+/* What a module of text takes each time: {name, dtype, dims}, and how many logits it gives. */
+static void set_text_arrays(struct arena *arena, struct jinja_value value, const char *inputs, const char *logits,
+                            const struct region *region) {
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < region->inputs.count; i++) {
+    const struct value *input = region->inputs.items[i];
+    struct jinja_value row = jinja_map(arena);
+    set_text(arena, row, "name", input->name);
+    set_text(arena, row, "dtype", dtype_enumerator(input->dtype));
+    jinja_set(arena, row, "dims", shape_value(arena, input->shape));
+    jinja_push(arena, list, row);
+  }
+  jinja_set(arena, value, inputs, list);
+  set_int(arena, value, logits, shape_count(region->results.items[0]->shape));
+}
+
+/* Of a program that writes text: these of both modules, and which weights are caches. */
+static void set_text_modules(const struct program *program, struct jinja_value value) {
+  struct arena *arena = program->arena;
+  const struct region *one = program->entry.second_region;
+  struct jinja_value kept = jinja_list(arena);
+  set_text_arrays(arena, value, "text_inputs", "text_logits", program->graph->entry);
+  if (one != NULL) set_text_arrays(arena, value, "step_inputs", "step_logits", one);
+  for (int i = 0; i < program->weights->count; i++)
+    if (program->weights->items[i].parameter->passing) jinja_push(arena, kept, jinja_int(i));
+  jinja_set(arena, value, "kept", kept);
+}
+
+/* Of a program that has one: {pieces, second: pieces, numbers: names, rows, tensor_numbers, tensor_rows, random,
+ * evaluation_random, plugin: the devices.kind}, and of text what set_text_modules sets. */
 static void set_module(const struct program *program, struct jinja_value context, const struct step_modules *modules) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
@@ -347,7 +376,8 @@ static void set_module(const struct program *program, struct jinja_value context
   set_text(arena, value, "plugin", job_word(program->job, "devices.kind"));
   set_bool(arena, value, "evaluation_random", modules->evaluation_random);
   jinja_set(arena, value, "pieces", pieces_value(arena, modules->main));
-  if (modules->evaluation != NULL) jinja_set(arena, value, "evaluation", pieces_value(arena, modules->evaluation));
+  if (modules->second != NULL) jinja_set(arena, value, "second", pieces_value(arena, modules->second));
+  if (program->kind == PROGRAM_GENERATE) set_text_modules(program, value);
   jinja_set(arena, context, "module", value);
 }
 
@@ -356,6 +386,7 @@ static bool make_modules(struct program *program, const struct templates *templa
   struct jinja_output rule;
   struct jinja_error error;
   const char *name = templates_of_device(templates, "rule.c.j2");
+  if (program->kind == PROGRAM_GENERATE) return text_modules_make(program, modules, diags);
   if (program->kind != PROGRAM_TRAIN) return forward_module_make(program, modules, diags);
   if (jinja_render(templates->env, name, context, false, &rule, &error))
     return step_modules_make(program, rule.text, modules, diags);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gen/ops/support/lowered.h"
 #include "gen/ops/support/support.h"
 
 static bool check_cache(struct arena *arena, const struct node *node, int index, const char **error) {
@@ -91,8 +92,47 @@ static double flops(const struct node *node) {
   return 4.0 * (double)shape_count(node->inputs[0]->shape) * (window > 0 && window < keys ? window : keys);
 }
 
+/* Queries of the heads that share keys, as rows of one matrix: [batch][heads of k][rows][columns]. */
+static struct hlo lower_grouped(struct stablehlo *hlo, struct hlo x, int64_t shared) {
+  const struct shape s = x.shape;
+  return hlo_reshape(hlo, x, shape_of(4, s.dim[0], shared, s.dim[1] / shared * s.dim[2], s.dim[3]));
+}
+
+/* The scores [batch][heads][queries][positions] of keys up to a query's own position, `at` being the first one's; of
+ * others -infinity. */
+static struct hlo lower_scores(struct stablehlo *hlo, struct hlo q, struct hlo keys, struct hlo at) {
+  const struct node *node = hlo_node(hlo);
+  const double scale = node_real(node, "scale"), cap = node_real(node, "cap"),
+               window = (double)node_int(node, "window");
+  const struct shape shape = shape_of(4, q.shape.dim[0], q.shape.dim[1], q.shape.dim[2], keys.shape.dim[2]);
+  const struct shape square = shape_of(2, shape.dim[2], shape.dim[3]);
+  const struct hlo products = hlo_dot(hlo, lower_grouped(hlo, q, keys.shape.dim[1]), keys, 2, 3, 3);
+  struct hlo scores = hlo_mul(hlo, hlo_reshape(hlo, products, shape), hlo_number(cap > 0 ? scale / cap : scale));
+  if (cap > 0) scores = hlo_mul(hlo, hlo_unary(hlo, "tanh", scores), hlo_number(cap));
+  const struct hlo query = hlo_add(hlo, hlo_iota(hlo, square, 0, HLO_I32), at), key = hlo_iota(hlo, square, 1, HLO_I32);
+  struct hlo seen = hlo_compare(hlo, "LE", key, query);
+  if (window > 0)
+    seen = hlo_binary(hlo, "and", seen, hlo_compare(hlo, "GT", key, hlo_sub(hlo, query, hlo_number(window))));
+  return hlo_select(hlo, seen, scores, hlo_number(-INFINITY));
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct hlo q = hlo_input(hlo, 0), at = op_lower_number(hlo, 5);
+  struct hlo caches[2];
+  for (int i = 0; i < 2; i++) {
+    caches[i] = hlo_put_at(hlo, hlo_input(hlo, 3 + i), hlo_input(hlo, 1 + i), 2, at);
+    hlo_result(hlo, 1 + i, caches[i]);
+  }
+  const struct hlo scores = lower_scores(hlo, q, caches[0], at);
+  const struct hlo above = hlo_sub(hlo, scores, hlo_reduce_rows(hlo, "maximum", scores));
+  const struct hlo powers = hlo_unary(hlo, "exponential", above);
+  const struct hlo weights = hlo_div(hlo, powers, hlo_reduce_rows(hlo, "add", powers));
+  hlo_result(hlo, 0, hlo_dot(hlo, lower_grouped(hlo, weights, caches[0].shape.dim[1]), caches[1], 2, 3, 2));
+}
+
 static const struct op_kind kind = {
     .name = "attention_cached",
+    .lower.write = lower,
     .class = OP_KERNEL,
     .input_names = {"q", "k", "v", "k_cache", "v_cache", "at"},
     .output_names = {"y", "next_k", "next_v"},

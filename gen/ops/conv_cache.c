@@ -3,6 +3,7 @@
  * the last n of y up to the last new position that is valid. */
 #include <string.h>
 
+#include "gen/ops/support/lowered.h"
 #include "gen/ops/support/support.h"
 
 static int infer_from(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes, int at,
@@ -57,8 +58,29 @@ static void reference_with_first(const struct node *node, const double *const *i
   follow(node, inputs[3][0] > 0 ? inputs[1] : inputs[2], valid_of(node, inputs, 4), inputs[0], outputs);
 }
 
+/* before: what comes before x. */
+static void lower_after(struct stablehlo *hlo, struct hlo before, int valid) {
+  const struct node *node = hlo_node(hlo);
+  const int axis = (int)node_int(node, "axis");
+  const int64_t count = before.shape.dim[axis];
+  const struct hlo parts[] = {before, hlo_input(hlo, 0)}, y = hlo_concat(hlo, parts, 2, axis);
+  hlo_result(hlo, 0, y);
+  hlo_result(hlo, 1,
+             node->n_inputs > valid ? hlo_slice_at(hlo, y, axis, op_lower_number(hlo, valid), count)
+                                    : hlo_slice(hlo, y, axis, y.shape.dim[axis] - count, count));
+}
+
+static void lower(struct stablehlo *hlo) {
+  lower_after(hlo, op_lower_cached(hlo, hlo_input(hlo, 1), 2, hlo_number(0)), 3);
+}
+
+static void lower_from(struct stablehlo *hlo) {
+  lower_after(hlo, op_lower_cached(hlo, hlo_input(hlo, 1), 3, hlo_input(hlo, 2)), 4);
+}
+
 static const struct op_kind kind = {
     .name = "conv_cache",
+    .lower.write = lower,
     .class = OP_KERNEL,
     .input_names = {"x", "cache", "at", "valid"},
     .output_names = {"y", "next"},
@@ -70,6 +92,7 @@ static const struct op_kind kind = {
 
 static const struct op_kind kind_from = {
     .name = "conv_cache_from",
+    .lower.write = lower_from,
     .class = OP_KERNEL,
     .template_name = "conv_cache",
     .input_names = {"x", "cache", "first", "at", "valid"},

@@ -1,5 +1,8 @@
 /* y[i] = x[0] + … + x[i] along an axis, or with `reverse` x[i] + … + x[n - 1]; dx is the same of dy the other way. */
+#include <string.h>
+
 #include "gen/onnx/onnx.h"
+#include "gen/ops/support/lowered.h"
 #include "gen/ops/support/support.h"
 #include "gen/stablehlo/stablehlo.h"
 
@@ -43,15 +46,20 @@ static void write_onnx(struct onnx *onnx) {
   onnx_result(onnx, 0, onnx_op(onnx, "CumSum", inputs, 2, &reverse, 1));
 }
 
-static void lower(struct stablehlo *hlo) {
+static struct hlo lower_sums(struct stablehlo *hlo) {
   const struct node *node = hlo_node(hlo);
   const struct hlo x = hlo_input(hlo, 0);
   const int axis = (int)node_int(node, "axis"), last = x.shape.rank - 1;
   const struct shape square = shape_of(2, x.shape.dim[axis], x.shape.dim[axis]);
   const struct hlo from = hlo_iota(hlo, square, 0, HLO_I32), to = hlo_iota(hlo, square, 1, HLO_I32);
-  const struct hlo counts = hlo_compare(hlo, node_int(node, "reverse") ? "GE" : "LE", from, to);
+  const bool reverse = strcmp(node->kind->name, "cumsum") == 0 && node_int(node, "reverse");
+  const struct hlo counts = hlo_compare(hlo, reverse ? "GE" : "LE", from, to);
   const struct hlo sums = hlo_dot(hlo, hlo_exchange(hlo, x, axis, last), hlo_convert(hlo, counts, HLO_F32), 0, last, 0);
-  hlo_result(hlo, 0, hlo_exchange(hlo, sums, axis, last));
+  return hlo_exchange(hlo, sums, axis, last);
+}
+
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, lower_sums(hlo));
 }
 
 static const struct op_kind kind = {
@@ -98,8 +106,16 @@ static void reference_incremental(const struct node *node, const double *const *
     }
 }
 
+static void lower_incremental(struct stablehlo *hlo) {
+  const struct hlo before = op_lower_cached(hlo, hlo_input(hlo, 1), 2, hlo_number(0));
+  const struct hlo y = hlo_add(hlo, lower_sums(hlo), before);
+  hlo_result(hlo, 0, y);
+  hlo_result(hlo, 1, op_lower_newest(hlo, y, (int)node_int(hlo_node(hlo), "axis"), 3));
+}
+
 static const struct op_kind kind_incremental = {
     .name = "cumsum_incremental",
+    .lower.write = lower_incremental,
     .class = OP_KERNEL,
     .template_name = "cumsum",
     .input_names = {"x", "cache", "at", "valid"},

@@ -2,6 +2,7 @@
  * after the last one that leaves space for all of them counts as that one, as in XLA's DynamicSlice. */
 #include <string.h>
 
+#include "gen/ops/support/lowered.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -24,8 +25,16 @@ static void reference(const struct node *node, const double *const *inputs, doub
            (size_t)(count * x.inner) * sizeof(double));
 }
 
+static void lower(struct stablehlo *hlo) {
+  const struct node *node = hlo_node(hlo);
+  hlo_result(hlo, 0,
+             hlo_slice_at(hlo, hlo_raw_input(hlo, 0), (int)node_int(node, "axis"), op_lower_number(hlo, 1),
+                          node_int(node, "count")));
+}
+
 static const struct op_kind kind = {
     .name = "dynamic_slice",
+    .lower.write = lower,
     .class = OP_KERNEL,
     .input_names = {"x", "at"},
     .output_names = {"y"},

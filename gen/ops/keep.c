@@ -1,4 +1,5 @@
 /* y = x, in a buffer that later runs of a program read. */
+#include "gen/ops/support/lowered.h"
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -14,8 +15,13 @@ static void reference(const struct node *node, const double *const *inputs, doub
   for (int64_t i = 0; i < shape_count(node->inputs[0]->shape); i++) outputs[0][i] = inputs[0][i];
 }
 
+static void lower(struct stablehlo *hlo) {
+  hlo_result(hlo, 0, hlo_input(hlo, 0));
+}
+
 static const struct op_kind kind = {
     .name = "keep",
+    .lower.write = lower,
     .class = OP_KERNEL,
     .input_names = {"x", "kept"},
     .output_names = {"y"},

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "gen/onnx/onnx.h"
+#include "gen/ops/support/lowered.h"
 #include "gen/ops/support/support.h"
 #include "gen/stablehlo/stablehlo.h"
 
@@ -164,12 +165,11 @@ static void lower_step(struct stablehlo *hlo, struct hlo_step_operands *at) {
   at->kept[2] = hlo_concat(hlo, parts, 4, 1);
 }
 
-static void lower(struct stablehlo *hlo) {
+/* Of all steps after a y and c: y, c and the active gates of each. */
+static struct hlo_loop lower_steps(struct stablehlo *hlo, struct hlo y, struct hlo cell) {
   const struct hlo gates = hlo_input(hlo, 0);
   const struct extents n = extents_of(hlo_node(hlo)->inputs[0]);
-  const struct hlo zeros =
-      hlo_broadcast(hlo, hlo_table(hlo, &(double){0}, (struct shape){0}, HLO_F32), shape_of(2, n.batch, n.width));
-  const struct hlo row = {.shape = zeros.shape, .type = HLO_F32};
+  const struct hlo row = {.shape = shape_of(2, n.batch, n.width), .type = HLO_F32};
   const struct hlo all = {.shape = shape_of(2, n.batch, 4 * n.width), .type = HLO_F32};
   struct hlo_loop loop = {.name = "lstm",
                           .steps = n.steps,
@@ -178,11 +178,19 @@ static void lower(struct stablehlo *hlo) {
                           .n_sliced = 1,
                           .n_whole = 1,
                           .n_kept = 3,
-                          .carried = {zeros, zeros},
+                          .carried = {y, cell},
                           .sliced = {gates},
                           .whole = {hlo_input(hlo, 1)},
                           .kept = {row, row, all}};
   hlo_run_loop(hlo, &loop, lower_step);
+  return loop;
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct extents n = extents_of(hlo_node(hlo)->inputs[0]);
+  const struct hlo zeros =
+      hlo_broadcast(hlo, hlo_table(hlo, &(double){0}, (struct shape){0}, HLO_F32), shape_of(2, n.batch, n.width));
+  const struct hlo_loop loop = lower_steps(hlo, zeros, zeros);
   for (int i = 0; i < 3; i++) hlo_result(hlo, i, loop.kept[i]);
 }
 
@@ -248,8 +256,22 @@ static int gemms_incremental(const struct node *node, struct op_gemm *found) {
   return others + 1;
 }
 
+static void lower_incremental(struct stablehlo *hlo) {
+  const struct extents n = extents_of(hlo_node(hlo)->inputs[0]);
+  const struct hlo cache = op_lower_cached(hlo, hlo_input(hlo, 2), 3, hlo_number(0));
+  const struct shape row = shape_of(2, n.batch, n.width), state = shape_of(3, (int64_t)1, n.batch, n.width);
+  struct hlo before[2], newest[2];
+  for (int i = 0; i < 2; i++) before[i] = hlo_reshape(hlo, hlo_slice(hlo, cache, 0, i, 1), row);
+  const struct hlo_loop loop = lower_steps(hlo, before[0], before[1]);
+  for (int i = 0; i < 2; i++) newest[i] = hlo_reshape(hlo, op_lower_newest(hlo, loop.kept[i], 1, 4), state);
+  hlo_result(hlo, 0, loop.kept[0]);
+  hlo_result(hlo, 1, hlo_concat(hlo, newest, 2, 0));
+  hlo_result(hlo, 2, loop.kept[2]);
+}
+
 static const struct op_kind kind_incremental = {
     .name = "lstm_incremental",
+    .lower.write = lower_incremental,
     .class = OP_KERNEL,
     .template_name = "lstm",
     .input_names = {"gates", "weight", "cache", "at", "valid"},

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "gen/onnx/onnx.h"
+#include "gen/ops/support/lowered.h"
 #include "gen/ops/support/support.h"
 #include "gen/stablehlo/stablehlo.h"
 
@@ -136,9 +137,9 @@ static struct hlo lower_zeros(struct stablehlo *hlo, struct shape shape) {
   return hlo_broadcast(hlo, hlo_table(hlo, &(double){0}, (struct shape){0}, HLO_F32), shape);
 }
 
-static void lower(struct stablehlo *hlo) {
+/* Of all steps after these states: y and the states of each. */
+static struct hlo_loop lower_steps(struct stablehlo *hlo, struct hlo states) {
   const struct hlo u = hlo_input(hlo, 0), a = hlo_input(hlo, 2);
-  const struct hlo states = lower_zeros(hlo, shape_of(3, u.shape.dim[0], u.shape.dim[2], a.shape.dim[1]));
   struct hlo_loop loop = {.name = "selective_scan",
                           .steps = u.shape.dim[1],
                           .axis = 1,
@@ -151,6 +152,12 @@ static void lower(struct stablehlo *hlo) {
                           .whole = {a},
                           .kept = {{.shape = shape_of(2, u.shape.dim[0], u.shape.dim[2]), .type = HLO_F32}, states}};
   hlo_run_loop(hlo, &loop, lower_step);
+  return loop;
+}
+
+static void lower(struct stablehlo *hlo) {
+  const struct shape u = hlo_node(hlo)->inputs[0]->shape, a = hlo_node(hlo)->inputs[2]->shape;
+  const struct hlo_loop loop = lower_steps(hlo, lower_zeros(hlo, shape_of(3, u.dim[0], u.dim[2], a.dim[1])));
   for (int i = 0; i < 2; i++) hlo_result(hlo, i, loop.kept[i]);
 }
 
@@ -203,8 +210,16 @@ static void reference_incremental(const struct node *node, const double *const *
   arena_free(arena);
 }
 
+static void lower_incremental(struct stablehlo *hlo) {
+  const struct hlo cache = hlo_input(hlo, 5);
+  const struct hlo_loop loop = lower_steps(hlo, op_lower_cached(hlo, cache, 6, hlo_number(0)));
+  hlo_result(hlo, 0, loop.kept[0]);
+  hlo_result(hlo, 1, hlo_reshape(hlo, op_lower_newest(hlo, loop.kept[1], 1, 7), cache.shape));
+}
+
 static const struct op_kind kind_incremental = {
     .name = "selective_scan_incremental",
+    .lower.write = lower_incremental,
     .class = OP_KERNEL,
     .template_name = "selective_scan",
     .input_names = {"u", "delta", "a", "b", "c", "cache", "at", "valid"},

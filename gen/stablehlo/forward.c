@@ -16,16 +16,36 @@ static int result_of(const struct region *entry, const struct value *value) {
   return at;
 }
 
+/* `assigned`: what a call of the entry gives after its results. */
+static void give_donated(struct maker *maker, const struct hlo_forward *forward, const struct hlo *weights,
+                         const struct hlo *assigned, struct hlo_list *given, struct hlo_module *made) {
+  struct arena *arena = maker->hlo.arena;
+  const struct hlo_parameters *list = &hlo_interface_of(maker, forward->entry)->assigned;
+  for (int i = 0; i < forward->n_weights; i++) {
+    const struct hlo_weight *weight = &forward->weights[i];
+    if (!weight->steps) continue;
+    const int at = hlo_parameter_index(list, 0, weight->path);
+    const struct hlo_operand operand = {weight->path, weight->shape, weight->dtype};
+    ARENA_PUSH(arena, made->results, operand);
+    hlo_list_add(maker, given, at >= 0 ? assigned[at] : weights[i],
+                 arena_printf(arena, "jax.result_info = %s", hlo_quoted(arena, weight->path)));
+  }
+}
+
 static void write_main(struct maker *maker, const struct hlo_forward *forward, struct hlo_module *made) {
   struct arena *arena = maker->hlo.arena;
   const struct region *entry = forward->entry;
   const struct hlo_parameters *parameters = &hlo_interface_of(maker, entry)->parameters;
   struct hlo *weights = arena_alloc(arena, ((size_t)forward->n_weights + 1) * sizeof *weights);
   struct hlo_list arguments = {0}, given = {0};
+  int n_given = forward->n_results;
   hlo_begin_function(maker, entry);
   for (int i = 0; i < forward->n_weights; i++) {
     const struct hlo_operand operand = {forward->weights[i].path, forward->weights[i].shape, forward->weights[i].dtype};
     weights[i] = take(maker, operand, made);
+    if (!forward->weights[i].steps) continue;
+    struct hlo_item *item = &maker->hlo.function->items.items[weights[i].item];
+    item->type = arena_printf(arena, "%s {tf.aliasing_output = %d : i32}", item->type, n_given++);
   }
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *input = entry->inputs.items[i];
@@ -47,6 +67,7 @@ static void write_main(struct maker *maker, const struct hlo_forward *forward, s
     hlo_list_add(maker, &given, results[result_of(entry, value)],
                  arena_printf(arena, "jax.result_info = %s", hlo_quoted(arena, value->name)));
   }
+  give_donated(maker, forward, weights, results + entry->results.count, &given, made);
   hlo_print_function(maker, "public", "main", &given);
 }
 

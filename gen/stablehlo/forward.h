@@ -7,14 +7,15 @@
 
 struct hlo_forward {
   const struct region *entry;
-  const struct hlo_weight *weights; /* all of the step's, as `main` takes them */
+  const struct hlo_weight *weights; /* all of the program's, as `main` takes them; one that `steps` is donated */
   int n_weights;
   const struct value *const *results; /* of the entry's, in the order in which `main` gives them */
   int n_results;
 };
 
 /* Makes the module: `main` takes the weights in their order, also those that the entry does not use, then the inputs.
- * False with an error at the model's line: an operation without a rule. */
+ * It gives the results, and after them what the entry leaves in each weight that is donated, or what it was. False with
+ * an error at the model's line: an operation without a rule. */
 bool hlo_make_forward(struct arena *arena, const struct graph *graph, const char *name,
                       const struct hlo_forward *forward, struct hlo_module *made, struct diagnostics *diags);
 

@@ -32,6 +32,8 @@ struct accel_xla_module {
   int n_outputs;
   const char *plugin; /* the devices.kind whose plugin runs it */
   int devices;        /* 1 or more */
+  const int *kept;    /* which of the tensors that it takes it gives new values of, donated, after its outputs */
+  int n_kept;
 };
 
 /* Loads the plugin, and compiles the module of a step or reads it as it was compiled before. The module takes the
@@ -69,8 +71,12 @@ void accel_xla_close(void);
 void accel_xla_open_forward(const struct accel_program *program, void *arena, const void *weights,
                             const struct accel_xla_module *module);
 
-/* Runs it over the inputs in the arena, and fills the outputs there. */
+/* After that: compiles another module over the same tensors. */
+void accel_xla_open_second(const struct accel_xla_module *module);
+
+/* Runs one of them over the inputs in the arena, and fills the outputs there. What it keeps, the next run takes. */
 void accel_xla_forward(void);
+void accel_xla_forward_second(void);
 
 /* Closes the device. */
 void accel_xla_close_forward(void);

@@ -31,7 +31,7 @@ void rt_xla_say_memory(const struct xla_module *module);
  * the caller must let go, and arguments that the module donates are gone. */
 void rt_xla_module_run(const struct xla_module *module, const void *arena);
 
-/* Waits for the results, all of which are outputs, copies those of all devices into the arena and lets go of them. */
+/* Waits for the first results, which are outputs, copies those of all devices into the arena and lets go of them. */
 void rt_xla_module_take(const struct xla_module *module, void *arena);
 
 void rt_xla_module_close(struct xla_module *module);

@@ -70,17 +70,6 @@ static struct model_input *describe_inputs(const struct compilation *compilation
   return inputs;
 }
 
-/* Text is written on the processor. */
-static bool check_kind(struct compilation *compilation) {
-  const struct target *target = target_of(compilation->job);
-  if (compilation->kind != PROGRAM_GENERATE || target->module == NULL) return true;
-  diag_error(&compilation->diags, job_where(compilation->job, "devices.kind"),
-             "there is no program of kind '%s' for devices.kind '%s' yet", program_kind_name(compilation->kind),
-             target->name);
-  diag_help(&compilation->diags, "add --set devices.kind=cpu: that program reads what the run leaves");
-  return false;
-}
-
 /* A generating program writes what follows a text; a row of a table has nothing after it, but where a model writes the
  * labels of its rows. */
 static bool check_generate(struct compilation *compilation) {
@@ -237,8 +226,8 @@ static bool read_job(struct compilation *compilation, const struct job_override 
   if (compilation->job != NULL && compilation->kind != PROGRAM_TRAIN) job_leave_ranks(compilation->job);
   if (compilation->job != NULL && compilation->kind == PROGRAM_EVALUATE)
     *compilation->job = job_of_evaluation(compilation->job);
-  return compilation->job != NULL && check_kind(compilation) && check_generate(compilation) &&
-         resolve_sequence_length(compilation) && read_tuning(compilation);
+  return compilation->job != NULL && check_generate(compilation) && resolve_sequence_length(compilation) &&
+         read_tuning(compilation);
 }
 
 /* The job with the keys that it left open: read again, as if the command line had set them. */
@@ -368,11 +357,11 @@ const char *compilation_second_path(const struct compilation *compilation, const
   return with_ending(compilation->arena, program, suffixes[0], suffixes[1]);
 }
 
-const char *compilation_module_path(const struct compilation *compilation, const char *program, bool evaluates) {
-  const char *text = evaluates ? compilation->modules.evaluation : compilation->modules.main;
+const char *compilation_module_path(const struct compilation *compilation, const char *program, bool second) {
+  const char *text = second ? compilation->modules.second : compilation->modules.main;
   const char *ending = compilation->program->target->module;
   if (text == NULL) return NULL;
-  if (evaluates) ending = arena_printf(compilation->arena, ".evaluation%s", ending);
+  if (second) ending = arena_printf(compilation->arena, ".%s%s", compilation->modules.second_name, ending);
   return with_ending(compilation->arena, program, ".c", ending);
 }
 

@@ -60,9 +60,9 @@ int compile_to_text(struct compilation *compilation, struct origins *origins, co
 /* Makes compilation->modules after compile_to_program, where the target has one. */
 int compile_to_module(struct compilation *compilation);
 
-/* The path of its module next to a program whose name ends with ".c", its own or that of a trainer's evaluation; NULL
+/* The path of a module next to a program whose name ends with ".c", the first or the second one; NULL
  * if it has none, or the name ends otherwise. */
-const char *compilation_module_path(const struct compilation *compilation, const char *program, bool evaluates);
+const char *compilation_module_path(const struct compilation *compilation, const char *program, bool second);
 
 /* The path of the second text of a program whose name ends with ".c", in `arena`; NULL if the name ends
  * otherwise. And the reverse, NULL where `path` is not the second text's. */

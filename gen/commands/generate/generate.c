@@ -57,7 +57,8 @@ static const char *second_path(const struct generated *generated) {
   return compilation->second != NULL ? compilation_second_path(compilation, compilation->options->output) : NULL;
 }
 
-/* Modules are next to the program that holds them, for people and tools: of a step, and of an evaluation. */
+/* Modules are next to the program that holds them, for people and tools: of a step, and of an evaluation; of text, over
+ * several positions and over one. */
 static bool spare_modules(const struct generated *generated) {
   for (int i = 0; i < 2; i++) {
     const char *path = compilation_module_path(&generated->compilation, generated->compilation.options->output, i > 0);
@@ -70,7 +71,7 @@ static bool write_modules(const struct generated *generated) {
   const struct step_modules *modules = &generated->compilation.modules;
   for (int i = 0; i < 2; i++) {
     const char *path = compilation_module_path(&generated->compilation, generated->compilation.options->output, i > 0);
-    const char *text = i > 0 ? modules->evaluation : modules->main;
+    const char *text = i > 0 ? modules->second : modules->main;
     if (path != NULL && !write_file(&generated->inputs, path, text, strlen(text))) return false;
   }
   return true;

@@ -56,7 +56,7 @@ static void add_inputs(struct describer *d, const struct origins *origins) {
 
 /* The modules that the program holds, by the names of the files next to it. */
 static void add_modules(struct describer *d, const char *program) {
-  const char *const texts[] = {d->compilation->modules.main, d->compilation->modules.evaluation};
+  const char *const texts[] = {d->compilation->modules.main, d->compilation->modules.second};
   for (int i = 0; i < 2; i++) {
     const char *path = compilation_module_path(d->compilation, program, i > 0);
     if (path == NULL) continue;

@@ -162,7 +162,7 @@ static void set_out(const struct regeneration *r, struct options *options, struc
 
 /* The files of modules next to it. */
 static void compare_modules(struct regeneration *r, const struct compilation *compilation) {
-  const char *const texts[] = {compilation->modules.main, compilation->modules.evaluation};
+  const char *const texts[] = {compilation->modules.main, compilation->modules.second};
   for (int i = 0; i < r->manifest->modules.count && i < 2; i++)
     if (texts[i] != NULL) compare_output(r, r->manifest->modules.items[i].name, texts[i]);
 }

@@ -52,7 +52,7 @@ static struct hlo_weight *weights_of(const struct program *program) {
     weights[i] = (struct hlo_weight){.path = weight->path,
                                      .shape = weight->parameter->shape,
                                      .dtype = weight->parameter->dtype,
-                                     .steps = has_gradient(program, weight)};
+                                     .steps = program->kind == PROGRAM_TRAIN && has_gradient(program, weight)};
     set_rule(program, weight, &weights[i]);
   }
   return weights;
@@ -121,7 +121,8 @@ bool step_modules_make(const struct program *program, const char *rule, struct s
   *made = (struct step_modules){.main = module.text, .random = module.random};
   for (int i = 0; i < HLO_RULES; i++)
     made->numbers[i] = (struct step_numbers){step.rules[i].numbers, step.rules[i].n_numbers, step.rules[i].rows};
-  if (job_evaluates(program->job)) made->evaluation = make_evaluation(program, step.weights, made, diags);
+  if (job_evaluates(program->job)) made->second = make_evaluation(program, step.weights, made, diags);
+  made->second_name = "evaluation";
   return diags->errors == 0;
 }
 
@@ -129,4 +130,24 @@ bool forward_module_make(const struct program *program, struct step_modules *mad
   *made = (struct step_modules){0};
   made->main = make_evaluation(program, weights_of(program), made, diags);
   return made->main != NULL;
+}
+
+/* `name`: what the module's name ends with. */
+static const char *make_text(const struct program *program, const struct region *entry, const char *name,
+                             struct diagnostics *diags) {
+  struct hlo_weight *weights = weights_of(program);
+  for (int i = 0; i < program->weights->count; i++) weights[i].steps = program->weights->items[i].parameter->passing;
+  const struct value *results[] = {entry->results.items[0]};
+  const struct hlo_forward forward = {entry, weights, program->weights->count, results, 1};
+  struct hlo_module module;
+  name = arena_printf(program->arena, "%s_%s", module_name(program), name);
+  return hlo_make_forward(program->arena, program->graph, name, &forward, &module, diags) ? module.text : NULL;
+}
+
+bool text_modules_make(const struct program *program, struct step_modules *made, struct diagnostics *diags) {
+  const struct region *one = program->entry.second_region;
+  *made =
+      (struct step_modules){.main = make_text(program, program->graph->entry, "text", diags), .second_name = "step"};
+  if (made->main != NULL && one != NULL) made->second = make_text(program, one, "step", diags);
+  return diags->errors == 0;
 }

@@ -13,8 +13,9 @@ struct step_numbers {
 };
 
 struct step_modules {
-  const char *main;                       /* a step of training (gen/stablehlo/step.h), or what another program runs */
-  const char *evaluation;                 /* of a trainer, a batch of an evaluation; NULL: it does not evaluate */
+  const char *main;        /* a step of training (gen/stablehlo/step.h), or what another program runs */
+  const char *second;      /* of a trainer, a batch of an evaluation; of text, one position; NULL: none */
+  const char *second_name; /* what its file has in its name: "evaluation", "step" */
   struct step_numbers numbers[HLO_RULES]; /* of each rule; none: the optimizer has no such rule */
   bool random, evaluation_random;         /* the modules take keys of random numbers */
 };
@@ -27,5 +28,9 @@ bool step_modules_make(const struct program *program, const char *rule, struct s
 
 /* Makes the module of a program that evaluates, which is a trainer's evaluation. */
 bool forward_module_make(const struct program *program, struct step_modules *made, struct diagnostics *diags);
+
+/* Makes those of a program that writes text: over several positions and, where what they need of earlier ones is kept,
+ * over one. They give the logits and the new values of what they keep, which is donated. */
+bool text_modules_make(const struct program *program, struct step_modules *made, struct diagnostics *diags);
 
 #endif

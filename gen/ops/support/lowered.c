@@ -53,3 +53,16 @@ struct hlo op_lower_cross_entropy_backward(struct stablehlo *hlo, struct hlo d_l
   slope = hlo_sub(hlo, slope, hlo_select(hlo, is_target, hlo_number(1 - smoothing), hlo_number(0)));
   return hlo_reshape(hlo, hlo_mul(hlo, slope, factor), logits.shape);
 }
+
+struct hlo op_lower_number(struct stablehlo *hlo, int input) {
+  return hlo_reshape(hlo, hlo_raw_input(hlo, input), (struct shape){0});
+}
+
+struct hlo op_lower_cached(struct stablehlo *hlo, struct hlo cache, int at, struct hlo first) {
+  return hlo_select(hlo, hlo_compare(hlo, "GT", op_lower_number(hlo, at), hlo_number(0)), cache, first);
+}
+
+struct hlo op_lower_newest(struct stablehlo *hlo, struct hlo x, int axis, int valid) {
+  if (hlo_node(hlo)->n_inputs <= valid) return hlo_slice(hlo, x, axis, x.shape.dim[axis] - 1, 1);
+  return hlo_slice_at(hlo, x, axis, hlo_sub(hlo, op_lower_number(hlo, valid), hlo_number(1)), 1);
+}

@@ -15,4 +15,15 @@ struct hlo_losses op_lower_cross_entropy(struct stablehlo *hlo, struct hlo logit
 struct hlo op_lower_cross_entropy_backward(struct stablehlo *hlo, struct hlo d_loss, struct hlo logits, struct hlo lse,
                                            struct hlo scale, struct hlo targets);
 
+/* An input [1] that says how many, such as `at`, as an int32 of no dimensions. */
+struct hlo op_lower_number(struct stablehlo *hlo, int input);
+
+/* Of a kind over positions that follow on at[0] earlier ones: its cache, or `first` where there are none. `at`: which
+ * input that is. */
+struct hlo op_lower_cached(struct stablehlo *hlo, struct hlo cache, int at, struct hlo first);
+
+/* Of the same, what x has along an axis at the last of `new` positions that is valid, of extent 1. `valid`: which input
+ * says how many are; all, where the node has not that many inputs. */
+struct hlo op_lower_newest(struct stablehlo *hlo, struct hlo x, int axis, int valid);
+
 #endif
