@@ -58,7 +58,7 @@ static const struct {
      "accel_gpu_stream "
      "accel_gpu_zero accel_gpu_copy accel_gpu_record accel_gpu_wait accel_gpu_range_* "
      "accel_micro_batches_of accel_contributors_in accel_require_finite_loss accel_require_finite_norm "
-     "accel_require_lower_scale accel_report_skipped accel_xla_step "},
+     "accel_require_lower_scale accel_report_skipped accel_xla_step accel_xla_forward* "},
     {EFFECT_CLOCK, " accel_begin_profile_step accel_profile_part accel_end_profile_step accel_gpu_begin_trace "
                    "accel_gpu_profile_part "
                    "accel_gpu_end_trace "},

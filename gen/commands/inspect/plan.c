@@ -65,8 +65,11 @@ static const char *compiled_text(const struct compilation *compilation) {
   const char *where = devices > 1 ? arena_printf(arena, "each of %d devices (%s)", devices, platform) : platform;
   return arena_printf(arena, "XLA       %s in a %s on %s: arguments %s, of which %s become results, temporary %s\n",
                       bytes_text(arena, memory.arguments + memory.results - memory.reused + memory.temporary),
-                      compilation->kind == PROGRAM_TRAIN ? "step" : "batch", where, bytes_text(arena, memory.arguments),
-                      bytes_text(arena, memory.reused), bytes_text(arena, memory.temporary));
+                      compilation->kind == PROGRAM_TRAIN      ? "step"
+                      : compilation->kind == PROGRAM_GENERATE ? "call of the model"
+                                                              : "batch",
+                      where, bytes_text(arena, memory.arguments), bytes_text(arena, memory.reused),
+                      bytes_text(arena, memory.temporary));
 }
 
 static const char *plan_text(const struct compilation *compilation, const struct asked *asked) {

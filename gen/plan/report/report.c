@@ -157,6 +157,7 @@ static void add_least_memory(struct text *text, const struct program *program) {
   if (program->kind == PROGRAM_TRAIN)
     text_printf(text, ", gradients %.1f, optimizer %.1f", mebibytes(bytes->gradients), mebibytes(bytes->optimizer));
   if (bytes->averages > 0) text_printf(text, ", averages %.1f", mebibytes(bytes->averages));
+  if (bytes->cache > 0) text_printf(text, ", cache %.1f", mebibytes(bytes->cache));
   text_puts(text, "\n");
 }
 
