@@ -16,6 +16,10 @@ static int result_of(const struct region *entry, const struct value *value) {
   return at;
 }
 
+static bool is_kept(const struct hlo_forward *forward, int weight) {
+  return forward->kept != NULL && forward->kept[weight];
+}
+
 /* `assigned`: what a call of the entry gives after its results. */
 static void give_donated(struct maker *maker, const struct hlo_forward *forward, const struct hlo *weights,
                          const struct hlo *assigned, struct hlo_list *given, struct hlo_module *made) {
@@ -23,7 +27,7 @@ static void give_donated(struct maker *maker, const struct hlo_forward *forward,
   const struct hlo_parameters *list = &hlo_interface_of(maker, forward->entry)->assigned;
   for (int i = 0; i < forward->n_weights; i++) {
     const struct hlo_weight *weight = &forward->weights[i];
-    if (!weight->steps) continue;
+    if (!is_kept(forward, i)) continue;
     const int at = hlo_parameter_index(list, 0, weight->path);
     const struct hlo_operand operand = {weight->path, weight->shape, weight->dtype};
     ARENA_PUSH(arena, made->results, operand);
@@ -43,7 +47,7 @@ static void write_main(struct maker *maker, const struct hlo_forward *forward, s
   for (int i = 0; i < forward->n_weights; i++) {
     const struct hlo_operand operand = {forward->weights[i].path, forward->weights[i].shape, forward->weights[i].dtype};
     weights[i] = take(maker, operand, made);
-    if (!forward->weights[i].steps) continue;
+    if (!is_kept(forward, i)) continue;
     struct hlo_item *item = &maker->hlo.function->items.items[weights[i].item];
     item->type = arena_printf(arena, "%s {tf.aliasing_output = %d : i32}", item->type, n_given++);
   }

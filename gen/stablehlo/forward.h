@@ -7,8 +7,9 @@
 
 struct hlo_forward {
   const struct region *entry;
-  const struct hlo_weight *weights; /* all of the program's, as `main` takes them; one that `steps` is donated */
+  const struct hlo_weight *weights; /* all of the program's, as `main` takes them */
   int n_weights;
+  const bool *kept; /* of each weight: it is donated, as what the entry leaves in it takes its place; NULL: of none */
   const struct value *const *results; /* of the entry's, in the order in which `main` gives them */
   int n_results;
 };

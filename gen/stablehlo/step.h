@@ -57,8 +57,8 @@ struct hlo_step {
   int n_weights;
   const struct hlo_state *states;
   int n_states;
-  int micro_steps;                  /* micro-batches of a step, on each device */
-  int devices;                      /* that run the step together, each on micro-batches of its own, from the same weights */
+  int micro_steps; /* micro-batches of a step, on each device */
+  int devices;     /* that run the step together, each on micro-batches of its own, from the same weights */
   struct hlo_rule rules[HLO_RULES]; /* those that weights name */
   bool scales;                      /* gradients are multiplied by a factor */
   void *context;

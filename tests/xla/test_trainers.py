@@ -316,7 +316,7 @@ class Trainers(unittest.TestCase):
                 ("dense<[[0, 1,", "dense<[[1, 0,", "module-same-collectives", "not one group of all devices, 'all_reduce'"),
                 ("<{replica_groups", "<{x = replica_groups, replica_groups", "module-same-collectives", "not one group of all devices"),
                 ("= stablehlo.maximum ", "= stablehlo.all_reduce ", "module-same-collectives", "in a loop or another function, 'all_reduce'"),
-                ('"xla", 3}', '"xla", 1}', "module-computes-alone", "stablehlo.all_reduce")):
+                ('"xla", 3,', '"xla", 1,', "module-computes-alone", "stablehlo.all_reduce")):
             self.assertIn(old, text)
             self.check_edit(xla, text.replace(old, new, 1), claim, why)
 

@@ -52,7 +52,7 @@ static struct hlo_weight *weights_of(const struct program *program) {
     weights[i] = (struct hlo_weight){.path = weight->path,
                                      .shape = weight->parameter->shape,
                                      .dtype = weight->parameter->dtype,
-                                     .steps = program->kind == PROGRAM_TRAIN && has_gradient(program, weight)};
+                                     .steps = has_gradient(program, weight)};
     set_rule(program, weight, &weights[i]);
   }
   return weights;
@@ -90,7 +90,7 @@ static const char *make_evaluation(const struct program *program, const struct h
   int count = 1;
   if (program->evaluation.count != NULL) results[count++] = program->evaluation.count;
   if (program->evaluation.predicted != NULL) results[count++] = program->evaluation.predicted;
-  const struct hlo_forward forward = {entry, weights, program->weights->count, results, count};
+  const struct hlo_forward forward = {entry, weights, program->weights->count, NULL, results, count};
   const char *name = arena_printf(program->arena, "%s_evaluation", module_name(program));
   struct hlo_module module;
   if (!hlo_make_forward(program->arena, program->graph, name, &forward, &module, diags)) return NULL;
@@ -135,10 +135,10 @@ bool forward_module_make(const struct program *program, struct step_modules *mad
 /* `name`: what the module's name ends with. */
 static const char *make_text(const struct program *program, const struct region *entry, const char *name,
                              struct diagnostics *diags) {
-  struct hlo_weight *weights = weights_of(program);
-  for (int i = 0; i < program->weights->count; i++) weights[i].steps = program->weights->items[i].parameter->passing;
+  bool *kept = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *kept);
+  for (int i = 0; i < program->weights->count; i++) kept[i] = program->weights->items[i].parameter->passing;
   const struct value *results[] = {entry->results.items[0]};
-  const struct hlo_forward forward = {entry, weights, program->weights->count, results, 1};
+  const struct hlo_forward forward = {entry, weights_of(program), program->weights->count, kept, results, 1};
   struct hlo_module module;
   name = arena_printf(program->arena, "%s_%s", module_name(program), name);
   return hlo_make_forward(program->arena, program->graph, name, &forward, &module, diags) ? module.text : NULL;
