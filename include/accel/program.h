@@ -372,7 +372,6 @@ struct accel_program {
   const char *job_digest;   /* SHA-256 of the job with every default filled in, 64 hexadecimal digits */
   const char *fixed_digest; /* of its keys that may not change (runtime/checkpoint/keys.h); NULL: `keys` are all keys */
   const char *job_file;     /* the name of its file, without a folder; NULL: the command line changed its keys */
-  const char *other_kinds;  /* flags for its programs of other kinds, "--set devices.kind=cpu"; NULL: none */
   const char *generator;    /* "accel-gen 0.1.0" */
   const char *plan;         /* the plan's figures, several lines, for --version */
 

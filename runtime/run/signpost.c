@@ -121,16 +121,12 @@ static const char *job_of(const struct accel_run *run, char path[4096]) {
 static void print_use(const struct accel_run *run) {
   const struct log *log = &run->reports.log;
   char folder[4200], path[4096];
-  const char *job = job_of(run, path), *flags = run->program->other_kinds;
-  const char *blank = flags != NULL ? " " : "";
-  if (flags == NULL) flags = "";
+  const char *job = job_of(run, path);
   flag_of_folder(run, "--weights", folder);
   if (writes_texts(run->program))
-    rt_log_text(log, LABEL, "sample    accel-gen build %s%s%s --program generate -o generator; ./generator%s", job,
-                blank, flags, folder);
+    rt_log_text(log, LABEL, "sample    accel-gen build %s --program generate -o generator; ./generator%s", job, folder);
   else
-    rt_log_text(log, LABEL, "evaluate  accel-gen build %s%s%s --program evaluate -o evaluator; ./evaluator%s", job,
-                blank, flags, folder);
+    rt_log_text(log, LABEL, "evaluate  accel-gen build %s --program evaluate -o evaluator; ./evaluator%s", job, folder);
 }
 
 static void print_resume(const struct accel_run *run, enum run_end end) {
