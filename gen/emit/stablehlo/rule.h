@@ -9,7 +9,8 @@
  * extents: what depends on these alone, such as a condition, is known when the rule is written. Loops are over `count`
  *                  elements, `matrices`, `rows` or `columns`, or so many rounds; a sum over elements is added up in a
  *                  variable that is declared outside of their loop. Numbers of the step are external variables, other
- *                  members of `tensor`, and a call of `weight_decay`.
+ *                  members of `tensor`, and a call of `weight_decay`. `matmul` is c = a b + beta c of matrices, each as
+ *                  it is ('N') or transposed ('T').
  *
  * Each index of an array names the element of the loops around it. A function `clip_factor` of a double, with one
  * return, is the factor of gradients of that norm. */

@@ -161,9 +161,9 @@ static void write_loop(struct writing *writing, const struct syntax *loop) {
 
 /* ---- Calls ---- */
 
-/* c = a b + beta c of matrices, each of them 'N', or 'T' where it is stored transposed (accel/cpu/gemm.h). */
-static void write_gemm(struct writing *writing, const struct syntax *call) {
-  enum { OF_A = 1, OF_B, A = 6, B = 8, BETA = 10, C = 11 };
+/* c = a b + beta c of matrices, each of them 'N', or 'T' where it is taken transposed. */
+static void write_matmul(struct writing *writing, const struct syntax *call) {
+  enum { OF_A = 1, OF_B, A, B, BETA, C };
   double of_a, of_b, beta;
   if (call->n_parts < C + 1 || !writing_constant(writing, call->parts[OF_A], &of_a) ||
       !writing_constant(writing, call->parts[OF_B], &of_b) || !writing_constant(writing, call->parts[BETA], &beta)) {
@@ -187,8 +187,8 @@ static void write_gemm(struct writing *writing, const struct syntax *call) {
 /* A function of the text: a pointer that it takes is the array that it is given. */
 static void write_call(struct writing *writing, const struct syntax *call) {
   const struct function *function = call->function;
-  if (function != NULL && strcmp(function->name, "accel_gemm") == 0) {
-    write_gemm(writing, call);
+  if (function != NULL && strcmp(function->name, "matmul") == 0) {
+    write_matmul(writing, call);
     return;
   }
   if (function == NULL || function->body == NULL || call->n_parts != function->n_parameters + 1) {
