@@ -1,7 +1,8 @@
 """Text from a Llama of random weights at 32, 8 and 4 bits: tokens a second after the first one, in pairs with 32 bits that take turns,
 as medians with the least and the greatest; the weights that a token reads, in GB/s, next to copying memory; and the peak of resident
 memory next to the plan's, of generators and of trainers of adapters. With --llama-cpp, in the same turns, llama.cpp's tokens a second
-with the same shapes, of the same bits: its llama-bench reads a file of GGUF that is made here, whose table and head are floats as here.
+with the same shapes, of the same bits: its llama-bench reads a file of GGUF that is made here, whose table and head are floats as here,
+so that both read the same bytes for a token. "by q8_0" multiplies activations in Q8_0, as llama.cpp does.
 
 usage: quantized.py [--llama-cpp FOLDER]   RUNS=7, TOKENS=64, THREADS=all; WIDTH=768, LAYERS=12
   FOLDER   of a build of llama.cpp, which has bin/llama-bench"""
@@ -29,8 +30,9 @@ WIDTH, LAYERS, LENGTH = int(os.environ.get("WIDTH", 768)), int(os.environ.get("L
 CONFIG = {"num_hidden_layers": LAYERS, "num_attention_heads": WIDTH // 64, "num_key_value_heads": WIDTH // 64, "head_dim": 64,
           "hidden_size": WIDTH, "intermediate_size": WIDTH * 8 // 3 // 64 * 64, "vocab_size": 32000}
 NESTED = {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
-KINDS = {"32 bits": None, "8 bits": {"load_in_8bit": True}, "4 bits": NESTED, "q8_0": {"quant_type": "q8_0"}, "q4_0": {"quant_type": "q4_0"}}
-PEERS = {"q8_0": ("8 bits", "q8_0"), "q4_0": ("4 bits", "q4_0")}  # llama.cpp's, and what is compared with it
+KINDS = {"32 bits": None, "8 bits": {"load_in_8bit": True}, "4 bits": NESTED, "q8_0": {"quant_type": "q8_0"}, "q4_0": {"quant_type": "q4_0"},
+         "q8_0 by q8_0": {"quant_type": "q8_0", "activations": "q8_0"}, "q4_0 by q8_0": {"quant_type": "q4_0", "activations": "q8_0"}}
+PEERS = {"q8_0": ("8 bits", "q8_0", "q8_0 by q8_0"), "q4_0": ("4 bits", "q4_0", "q4_0 by q8_0")}  # llama.cpp's, and what is compared with it
 MIB = 1 << 20
 
 
