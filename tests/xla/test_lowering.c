@@ -241,6 +241,17 @@ static bool try_again(const struct op_kind *kind) {
   return false;
 }
 
+/* Of programs that write texts, position by position: test_texts.py compares these. */
+static bool is_of_texts(const struct op_kind *kind) {
+  static const char *const names[] = {
+      "attention_cached", "conv_cache", "conv_cache_from",  "cumsum_incremental",
+      "dynamic_slice",    "keep",       "lstm_incremental", "selective_scan_incremental",
+  };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(kind->name, names[i]) == 0) return true;
+  return false;
+}
+
 static void check_seen(void **state) {
   (void)state;
   int missing = 0;
@@ -248,7 +259,7 @@ static void check_seen(void **state) {
     for (int k = 0; op_files[f]->kinds != NULL && op_files[f]->kinds[k] != NULL; k++) {
       const struct op_kind *kind = op_files[f]->kinds[k];
       const bool lowered = kind->lower.operation != NULL || kind->lower.write != NULL;
-      if (!lowered || is_seen(kind) || try_again(kind)) continue;
+      if (!lowered || is_of_texts(kind) || is_seen(kind) || try_again(kind)) continue;
       print_error("# no function here makes '%s', which is lowered\n", kind->name);
       missing++;
     }

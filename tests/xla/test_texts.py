@@ -19,7 +19,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
 from harness import GENERATOR  # noqa: E402
-from rotation import in_turn  # noqa: E402
+from rotation import ALL, in_turn  # noqa: E402
 from test_trainers import CFLAGS, HEADS, MODELS_OF, MOST, case, on  # noqa: E402
 
 WINDOW, PROMPT, TOKENS = 40, 35, 12
@@ -100,6 +100,6 @@ if __name__ == "__main__":
         sys.exit(77)
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
     known = [*JOBS, "audit"]
-    for name in known if "--all" in sys.argv else named or in_turn(known, len(known)):
+    for name in known if ALL else named or in_turn(known, len(known)):
         add(name)
     unittest.main(argv=sys.argv[:1])
