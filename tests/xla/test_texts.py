@@ -20,11 +20,13 @@ sys.path.insert(0, str(TREE / "tests" / "program"))
 
 from harness import GENERATOR  # noqa: E402
 from rotation import ALL, in_turn  # noqa: E402
-from test_trainers import CFLAGS, HEADS, MODELS_OF, MOST, case, on  # noqa: E402
+from test_trainers import CFLAGS, HEADS, MODELS_OF, MOST, TEXT, case, on  # noqa: E402
 
 WINDOW, PROMPT, TOKENS = 40, 35, 12
 NAMES = ("nanogpt", "llama", "gemma", "qwen3", "mistral", "gpt_neox", "lstm", "mamba", "mixtral", "qwen_moe", "bert")
-JOBS = {**{name: MODELS_OF[name] for name in NAMES}, "gpt2": MOST}
+SUMS = case("llama", {"width": 8, "kernel": 3, "dilation": 2, "shift": 1, "vocab_size": 256}, {**TEXT, "batch_size": 1})  # and convolutions and shifts
+SUMS["model"]["source"] = str(TREE / "tests" / "models" / "sources" / "looking_back.c")
+JOBS = {**{name: MODELS_OF[name] for name in NAMES}, "gpt2": MOST, "looking_back": SUMS}
 PRECISIONS = {"": {}, "autocast": {"mixed_precision": "bf16"}, "throughout": {"param_dtype": "bf16"}}
 
 
@@ -35,8 +37,7 @@ def longer(job):
     for key in ("block_size", "max_position_embeddings"):
         if key in config:
             config[key] = WINDOW
-    return case(pathlib.Path(job["model"]["source"]).stem, config, {**job["data"], "sequence_length": WINDOW},
-                training={"steps": 3, "seed": 3})
+    return {**case("", config, {**job["data"], "sequence_length": WINDOW}, training={"steps": 3, "seed": 3}), "model": {**job["model"], "config": config}}
 
 
 class Texts(unittest.TestCase):
