@@ -60,6 +60,13 @@ static bool place(const struct node *node, int seed, int64_t ranks, struct place
   return (seed == X || seed == node->n_inputs) && op_place_along(node, seed, placements);
 }
 
+/* Each rank has the scale of its own part. */
+static bool place_at_hand(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  (void)ranks;
+  placements[X] = placements[node->n_inputs] = placements[seed];
+  return placements[seed].form == PLACED_SPLIT;
+}
+
 static bool is_evaluated(const struct node *node) {
   return node_int(node, "evaluates") != 0;
 }
@@ -149,6 +156,8 @@ const struct op_kind op_fp8_quantize = {
     .output_names = {"q", "inverse"},
     .infer = infer_quantize,
     .gradient = pass_gradient,
+    .ranks.place = place_at_hand,
+    .ranks.others_whole = true,
     .cost.flops_each = 4,
     .reference.evaluate = reference_quantize,
 };
@@ -240,6 +249,12 @@ double op_fp8_flops(const struct node *node) {
   return 2 * (double)shape_count(node->outputs[0]->shape) * (double)node->inputs[B]->shape.dim[0];
 }
 
+bool op_fp8_place_rows(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const int last = op_operand(node, seed)->shape.rank - 1;
+  if ((seed != A && seed != node->n_inputs) || placements[seed].dim == last) return false;
+  return op_place_product(node, seed, ranks, placements);
+}
+
 /* The parts that ranks try are of the depth, as of a matmul by a parameter. */
 static bool tried(const struct node *node, int *input, int *dim) {
   *input = A;
@@ -273,6 +288,7 @@ const struct op_kind op_fp8_matmul = {
     .output_names = {"y"},
     .infer = infer_matmul,
     .gradient = gradient,
+    .ranks.place = op_fp8_place_rows,
     .cost.flops = op_fp8_flops,
     .cost.matmul_flops = op_fp8_flops,
     .reference.evaluate = reference_matmul,

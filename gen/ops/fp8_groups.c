@@ -176,6 +176,7 @@ const struct op_kind op_fp8_group_matmul = {
     .output_names = {"y"},
     .infer = infer_matmul,
     .gradient = gradient,
+    .ranks.place = op_fp8_place_rows,
     .cost.flops = op_fp8_flops,
     .cost.matmul_flops = op_fp8_flops,
     .reference.evaluate = reference_matmul,

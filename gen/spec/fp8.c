@@ -18,14 +18,14 @@ static const char shards[] = "a scale is of a whole gradient, weight or moment, 
 static const char stages[] = "gradients of 8 bits between ranks are those of a whole model";
 enum { BACKENDS = 3 };
 static const char *const backends[BACKENDS] = {"ao", "te", "msamp"};
-static const char *const alternatives[BACKENDS] = {"parallelism.dp_replicate, dp_shard, zero_stage or pp",
+static const char *const alternatives[BACKENDS] = {"parallelism.dp_replicate, dp_shard, zero_stage, sp, cp or pp",
                                                    "parallelism.dp_replicate, dp_shard, zero_stage, tp, sp, cp or pp",
                                                    "parallelism.dp_replicate"};
 static const struct {
   const char *key, *why[BACKENDS]; /* why it does not go with a backend; NULL: it does */
 } axes[] = {
     {"dp_replicate", {NULL, NULL, NULL}}, {"dp_shard", {NULL, NULL, shards}}, {"zero_stage", {NULL, NULL, shards}},
-    {"tp", {parts, NULL, parts}},         {"sp", {parts, NULL, parts}},       {"cp", {parts, NULL, parts}},
+    {"tp", {parts, NULL, parts}},         {"sp", {NULL, NULL, parts}},        {"cp", {NULL, NULL, parts}},
     {"ep", {experts, experts, experts}},  {"pp", {NULL, NULL, stages}},
 };
 

@@ -123,9 +123,23 @@ class Linear(torch.nn.Module):
         return y if self.bias is None else y + self.bias.to(y.dtype)
 
 
-def convert(model, make, keep_ends, multiple=16, skip=(), **how):
+class Divided(torch.nn.Module):
+    """In place of a layer: the layer as ranks have it, each with its positions of x [batch][position][feature] and with scales of these."""
+
+    def __init__(self, layer, positions):
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias
+        self.__dict__["layer"] = layer  # whose parameters keep their names
+        self.positions = [torch.tensor(own) for own in positions]
+
+    def forward(self, x):
+        parts = [self.layer(x[:, own]) for own in self.positions]
+        return torch.cat(parts, 1)[:, torch.cat(self.positions).argsort()]
+
+
+def convert(model, make, keep_ends, multiple=16, skip=(), positions=None, **how):
     """Puts Linear, or the recipe's own layer, in place of all linear layers of multiples of 16, but of those to skip, and of the first and the last where
-    keep_ends (Accelerate's filter_linear_layers). Returns the recipes by the layers' names; make() gives each its own."""
+    keep_ends (Accelerate's filter_linear_layers); with `positions` as ranks have them that divide sequences so. Returns the recipes by the layers' names; make() gives each its own."""
     layers = [(name, module) for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)]
     ends = {layers[0][0], layers[-1][0]} if keep_ends else set()
     recipes = {}
@@ -134,7 +148,8 @@ def convert(model, make, keep_ends, multiple=16, skip=(), **how):
             continue
         recipe = recipes[name] = make()
         parent, _, child = name.rpartition(".")
-        setattr(model.get_submodule(parent), child, recipe.layer(module) if hasattr(recipe, "layer") else Linear(module, recipe, **how))
+        layer = recipe.layer(module) if hasattr(recipe, "layer") else Linear(module, recipe, **how)
+        setattr(model.get_submodule(parent), child, layer if positions is None else Divided(layer, positions))
     return recipes
 
 

@@ -40,6 +40,11 @@ RECIPES = {"ao": ({}, Tensorwise), "te": (TE, lambda: Delayed(4)),
            "te max": ({**TE, "amax_compute_algo": "max", "margin": 1, "fp8_format": "E4M3"}, lambda: Delayed(4, "max", 1, False))}
 
 
+# Of two ranks along an axis, as docs/model-parallelism.md has them under a causal mask: halves, or the first and the last quarter and the others.
+QUARTERS = np.arange(LENGTH).reshape(4, -1)
+OWN_POSITIONS = {"sp": QUARTERS.reshape(2, -1), "cp": (QUARTERS[[0, 3]].ravel(), QUARTERS[1:3].ravel())}
+
+
 # What each rank has of scales and histories at the end of a run.
 SCALES = """
 #include <accel/accel.h>
@@ -278,7 +283,8 @@ class Fp8(Text):
         trainer = self.start(made, fp8, ranks=ranks, parallelism=parallelism, accumulation={"num_steps": micro_batches, **({"sync_with_dataloader": False} if "pp" in parallelism else {})}, **groups)
         metrics = trainer.run()
         multiple = 32 if fp8.get("recipe") == "mxfp8" else 16
-        self.recipes = convert(self.theirs.train(), make, keep_ends=not te, multiple=multiple, always=not te)
+        axis = next((axis for axis in OWN_POSITIONS if not te and axis in parallelism), None)
+        self.recipes = convert(self.theirs.train(), make, keep_ends=not te, multiple=multiple, always=not te, positions=OWN_POSITIONS.get(axis))
         apart, moved = [], []
         for step, row in enumerate(metrics[:WITHIN]):
             batches = [[self.batches(data * (micro_batches * step + i) + rank) for rank in range(data)] for i in range(micro_batches)]
@@ -301,16 +307,19 @@ class Fp8(Text):
             scales = [(trainer.folder / f"scales{rank}").read_bytes() for rank in range(ranks)]
             self.assertGreater(len(scales[0]), 0)
             self.assertEqual(len(set(scales)), 1, "ranks have the same bits")
+        if axis is not None and STEPS <= WITHIN:
+            self.assertLess(abs(metrics[-1]["eval_loss"] / self.evaluation(trainer) - 1), 1e-4, "evaluations have scales of parts, too")
         self.check_resumed(trainer)
 
     def test_ranks(self):
-        """torchao's layers in PyTorch's DDP and FSDP2: each rank has scales of its own tensors. Transformer Engine's: sizes are those
+        """torchao's layers in PyTorch's DDP, FSDP2 and context_parallel: each rank has scales of its own tensors. Transformer Engine's: sizes are those
         of all ranks, so that ranks are one process with the whole batch."""
         own = [(name, count, False, {"data": 1, "model": self.gpt, axis: 2}) for name, count, axis in (
-            ("te", 1, "tp"), ("te wgrad", 2, "tp"), ("te max", 1, "sp"), ("te", 2, "cp"), ("te", 4, "pp"), ("te max", 2, "pp"), ("ao", 4, "pp"), ("mxfp8", 2, "pp"), ("rowwise", 2, "pp"))]
+            ("te", 1, "tp"), ("te wgrad", 2, "tp"), ("te max", 1, "sp"), ("te", 2, "cp"), ("te", 4, "pp"), ("te max", 2, "pp"), ("ao", 4, "pp"), ("mxfp8", 2, "pp"), ("rowwise", 2, "pp"), ("ao", 1, "sp"), ("ao", 2, "cp"),
+            ("rowwise", 1, "cp"), ("rowwise_with_gw_hp", 2, "sp"), ("mxfp8", 1, "sp"), ("mxfp8", 2, "cp"))]
         cases = [("ao", 1, False, {"dp_replicate": 2}), ("te", 2, True, {"dp_shard": 2, "zero_stage": 1 + SEED % 2})]
         cases += own if DRAWS > 1 else [own[SEED % len(own)]]
-        both = [("te", 1, True, {"dp_replicate": 2, "tp": 2, "model": self.gpt}), ("te wgrad", 1, True, {"dp_shard": 2, "zero_stage": 1, "cp": 2, "model": self.gpt}),
+        both = [("te", 1, True, {"dp_replicate": 2, "tp": 2, "model": self.gpt}), ("te wgrad", 1, True, {"dp_shard": 2, "zero_stage": 1, "cp": 2, "model": self.gpt}), ("ao", 1, False, {"dp_replicate": 2, "cp": 2, "model": self.gpt}),
                 ("te max", 1, True, {"dp_shard": 2, "zero_stage": 2, "sp": 2, "model": self.gpt})]
         cases += both if DRAWS > 1 else [both[SEED % len(both)]]
         if DRAWS > 1:

@@ -144,6 +144,10 @@ struct value *op_fp8_transpose_of(struct builder *builder, struct value *x);
 /* The operations of a product of two matrices, of which b is the second input. */
 double op_fp8_flops(const struct node *node);
 
+/* op_ranks.place of a product with scales of the factors at hand: a rank may have rows of the first one, and scales of
+ * what it has. */
+bool op_fp8_place_rows(const struct node *node, int seed, int64_t ranks, struct placement *placements);
+
 /* The nearest number of E4M3, or of E5M2, ties to even; saturated. */
 double op_round_fp8(double x, bool e5m2);
 

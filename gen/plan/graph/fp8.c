@@ -208,16 +208,19 @@ static const struct node *quantize_input(struct rounding *rounding, const struct
   return rounding->rounded = made;
 }
 
-/* What the product is of: of the gradient of the weight, rows are what is added up. */
+/* What the product is of: of the gradient of the weight, rows are what is added up. A rank has those of its positions.
+ */
 static void check_rows(struct rounding *rounding, const struct node *node, const char *what, const char *otherwise) {
   const struct shape x = node->inputs[0]->shape;
-  const int64_t rows = shape_count(x) / x.dim[x.rank - 1], least = least_extent(rounding->job);
+  const int64_t *ranks = rounding->job->parallelism.axes, least = least_extent(rounding->job);
+  const bool trains = rounding->program->kind == PROGRAM_TRAIN;
+  const int64_t rows = shape_count(x) / x.dim[x.rank - 1] / (trains ? ranks[AXIS_SP] * ranks[AXIS_CP] : 1);
   if (rows % least == 0) return;
   diag_error(rounding->diags, job_where(rounding->job, "precision.fp8"), "%s %lld rows, and a layer has %lld here",
              what, (long long)least, (long long)rows);
   diag_note(rounding->diags, node->where, "in this product");
-  diag_help(rounding->diags, "let data.batch_size times the positions be a multiple of %lld, or use %s",
-            (long long)least, otherwise);
+  diag_help(rounding->diags, "let data.batch_size times the positions%s be a multiple of %lld, or use %s",
+            ranks[AXIS_SP] * ranks[AXIS_CP] > 1 ? " of a rank" : "", (long long)least, otherwise);
 }
 
 /* The product whose scales are powers of two, of rows or of blocks. */
