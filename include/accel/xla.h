@@ -74,8 +74,11 @@ void accel_xla_open_forward(const struct accel_program *program, void *arena, co
 /* After that: compiles another module over the same tensors. */
 void accel_xla_open_second(const struct accel_xla_module *module);
 
-/* Runs one of them over the inputs in the arena, and fills the outputs there. What it keeps, the next run takes. */
+/* Runs the first module over the inputs in the arena, and fills the outputs there. What it keeps, the next run takes.
+ */
 void accel_xla_forward(void);
+
+/* Runs the second one, as accel_xla_forward. */
 void accel_xla_forward_second(void);
 
 /* Closes the device. */
