@@ -1,10 +1,13 @@
 /* Matmuls by packed weights and by rows: those of a double loop over rounded operands, in all layouts and for any
  * number of threads, of the weights as they are after they have changed and not before, and of one weight more than was
- * said. */
+ * said. Of one row: those of a double loop, too, and the same bits for any number of threads and all registers. */
 #include "cmocka_all.h"
 
+#include "include/accel/cpu/matmul.h"
 #include "include/accel/gemm.h"
 #include "runtime/base/half.h"
+#include "runtime/base/wide.h"
+#include "runtime/random/philox.h"
 
 #include <math.h>
 #include <omp.h>
@@ -128,8 +131,80 @@ static void test_no_space(void **unused) {
   check(&l, &p, 1, 1);
 }
 
+/* ---- One row ---- */
+
+static float drawn(int64_t index) {
+  const struct philox_block block = rt_philox_block(5, 1, (uint64_t)index / 4);
+  return (float)block.word[index % 4] * 0x1p-31f - 1;
+}
+
+/* Each number of y is within the roundings of its 16 sums; `before`: what is added to, or NULL. */
+static void check_row(int64_t columns, int64_t depth, const float *found, const float *x, const float *w, int64_t step,
+                      const float *before) {
+  const double roundings = (double)(depth / 16 + 8) * 0x1p-24;
+  for (int64_t j = 0; j < columns; j++) {
+    double sum = before != NULL ? (double)before[j] : 0, size = fabs(sum);
+    for (int64_t k = 0; k < depth; k++) {
+      const double product = (double)x[k] * (double)w[j * step + k];
+      sum += product;
+      size += fabs(product);
+    }
+    if (!(fabs((double)found[j] - sum) <= roundings * size))
+      fail_msg("y[%d] is %g, not %g", (int)j, (double)found[j], sum);
+  }
+}
+
+#if RT_WIDE
+typedef void dots_function(int64_t depth, const float *x, const float *b, int64_t stream, float *sums);
+extern dots_function rt_row_dots_v3, rt_row_dots_v4; /* of runtime/onednn/row.c */
+
+/* What one form of the processor makes of lines 0, 16, 32 and 48. */
+static void check_form(dots_function *dots, int64_t depth, const float *x, const float *w, int64_t step,
+                       const float *all) {
+  float sums[4];
+  dots(depth, x, w, 16 * step, sums);
+  for (int s = 0; s < 4; s++) assert_memory_equal(&sums[s], &all[16 * s], sizeof *sums);
+}
+#endif
+
+/* Lines of whole registers and with a rest, next to each other and apart, whole streams and a rest of lines. */
+static void test_one_row(void **unused) {
+  enum { MOST_COLUMNS = 1100, MOST_DEPTH = 1048, APART = 24 };
+  static const int64_t shapes[][3] = {{1100, 512, 0}, {261, 1027, 0}, {1024, 256, APART}, {300, 1024, 7}};
+  float *w = malloc(sizeof *w * MOST_COLUMNS * MOST_DEPTH);
+  static float x[MOST_DEPTH], before[MOST_COLUMNS], first[MOST_COLUMNS], found[MOST_COLUMNS];
+  (void)unused;
+  assert_non_null(w);
+  for (int64_t i = 0; i < (int64_t)MOST_COLUMNS * MOST_DEPTH; i++) w[i] = drawn(i);
+  for (int64_t i = 0; i < MOST_DEPTH; i++) x[i] = drawn(-i - 1);
+  for (int64_t i = 0; i < MOST_COLUMNS; i++) before[i] = drawn(-i - 9000);
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const int64_t columns = shapes[i][0], depth = shapes[i][1], step = depth + shapes[i][2];
+    assert_true(accel_is_row('N', 'T', 1, columns, depth));
+    for (int threads = 1; threads <= 5; threads++) {
+      omp_set_num_threads(threads);
+      for (int64_t j = 0; j < columns; j++) found[j] = NAN;
+      accel_gemm('N', 'T', 1, columns, depth, x, depth, w, step, 0.0f, found, columns);
+      if (threads == 1) memcpy(first, found, sizeof first);
+      assert_memory_equal(first, found, sizeof *first * (size_t)columns);
+    }
+    check_row(columns, depth, first, x, w, step, NULL);
+#if RT_WIDE
+    if (__builtin_cpu_supports("x86-64-v3")) check_form(rt_row_dots_v3, depth, x, w, step, first);
+    if (__builtin_cpu_supports("x86-64-v4")) check_form(rt_row_dots_v4, depth, x, w, step, first);
+#endif
+    memcpy(found, before, sizeof found);
+    accel_gemm('N', 'T', 1, columns, depth, x, depth, w, step, 1.0f, found, columns);
+    check_row(columns, depth, found, x, w, step, before);
+  }
+  assert_false(accel_is_row('N', 'T', 2, 1100, 512) || accel_is_row('N', 'N', 1, 1100, 512) ||
+               accel_is_row('T', 'T', 1, 1100, 512) || accel_is_row('N', 'T', 1, 64, 64));
+  assert_int_equal(accel_gemm_status, 0);
+  free(w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemms), cmocka_unit_test(test_rows),
-                                     cmocka_unit_test(test_no_space)};
+                                     cmocka_unit_test(test_no_space), cmocka_unit_test(test_one_row)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,13 +66,14 @@ int64_t external_matrix_bytes(struct matrix matrix);
 void external_touch_rows(const struct call *call, int which, struct matrix matrix, bool is_write);
 bool external_touch_linear(const struct call *call, int which, const struct linear *bytes, bool is_write);
 
-/* gemm of BLAS and oneDNN; accel_multiply; the same by codes, and in int8; accel_convolve; accel_multiply and it on a
- * device. */
+/* gemm of BLAS and oneDNN; accel_multiply; the same by codes, in int8, and of a row; accel_convolve; accel_multiply and
+ * it on a device. */
 struct value external_multiply(const struct call *call);
 struct value external_multiply_described(const struct call *call);
 struct value external_multiply_quantized(const struct call *call);
 struct value external_multiply_int8(const struct call *call);
 struct value external_multiply_q8_0(const struct call *call);
+struct value external_multiply_row(const struct call *call);
 struct value external_multiply_on_device(const struct call *call);
 struct value external_convolve_described(const struct call *call);
 struct value external_convolve_on_device(const struct call *call);

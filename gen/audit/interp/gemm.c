@@ -16,6 +16,15 @@ static int64_t pointed_size(const struct call *call, int which) {
   return (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) && type->element->size > 0 ? type->element->size : 4;
 }
 
+/* Looks at what a product adds beta times, before it is written. */
+static void touch_added(const struct call *call, int which, int result, struct matrix matrix) {
+  const struct value beta = call->arguments[which];
+  if (!beta.is_known && beta.loops != 0) /* over fewer iterations it may be: the first writes what the others add to */
+    interp_fail(call->interp, FAILURE_UNWRITTEN, VERDICT_CANNOT_TELL, call->node, beta.loops,
+                "whether %s adds to what it writes is not known", call->node->function->name);
+  if (!beta.is_known || beta.real != 0.0) external_touch_rows(call, result, matrix, false);
+}
+
 /* gemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), row by row. */
 struct value external_multiply(const struct call *call) {
   if (call->count != 13) return value_number(ORIGIN_DATA);
@@ -29,11 +38,7 @@ struct value external_multiply(const struct call *call) {
   const struct matrix result = {call->arguments[2], n, external_max(call, 12), pointed_size(call, 11)};
   external_touch_rows(call, 6, left, false);
   external_touch_rows(call, 8, right, false);
-  struct value beta = call->arguments[10];
-  if (!beta.is_known && beta.loops != 0) /* over fewer iterations it may be: the first writes what the others add to */
-    interp_fail(call->interp, FAILURE_UNWRITTEN, VERDICT_CANNOT_TELL, call->node, beta.loops,
-                "whether %s adds to what it writes is not known", call->node->function->name);
-  if (!beta.is_known || beta.real != 0.0) external_touch_rows(call, 11, result, false);
+  touch_added(call, 10, 11, result);
   external_touch_rows(call, 11, result, true);
   if (external_max(call, 7) < (transa ? m : k) || external_max(call, 9) < (transb ? k : n) ||
       external_max(call, 12) < n)
@@ -41,6 +46,25 @@ struct value external_multiply(const struct call *call) {
                 call->node->function->name);
   external_require_noalias(call, 11, 6);
   external_require_noalias(call, 11, 8);
+  return value_of_type(call->node->type, ORIGIN_DATA);
+}
+
+/* accel_multiply_row(columns, depth, y, x, b, b_step, beta) of accel/row_gemm.h. */
+struct value external_multiply_row(const struct call *call) {
+  enum { COLUMNS, DEPTH, Y, X, B, B_STEP, BETA, SIZE = 4 };
+  if (call->count != BETA + 1) return value_number(ORIGIN_DATA);
+  const int64_t depth = external_max(call, DEPTH), step = external_max(call, B_STEP);
+  const struct matrix x = {call->arguments[DEPTH], 1, 1, SIZE}, y = {call->arguments[COLUMNS], 1, 1, SIZE};
+  const struct matrix b = {call->arguments[COLUMNS], depth, step, SIZE};
+  external_touch_rows(call, X, x, false);
+  external_touch_rows(call, B, b, false);
+  touch_added(call, BETA, Y, y);
+  external_touch_rows(call, Y, y, true);
+  if (step < depth)
+    interp_fail(call->interp, FAILURE_BOUNDS, VERDICT_BROKEN, call->node, 0, "rows of %s reach into the next ones",
+                call->node->function->name);
+  external_require_noalias(call, Y, X);
+  external_require_noalias(call, Y, B);
   return value_of_type(call->node->type, ORIGIN_DATA);
 }
 
