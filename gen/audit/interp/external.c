@@ -372,7 +372,7 @@ static const struct {
     {"accel_multiply_quantized", external_multiply_quantized},
     {"accel_multiply_int8", external_multiply_int8},
     {"accel_multiply_q8_0", external_multiply_q8_0},
-    {"accel_multiply_row", external_multiply_row},
+    {"accel_gemv", external_gemv},
     {"accel_convolve", external_convolve_described},
     {"accel_start", start_run},
     {"accel_evaluation_start", start_run},

@@ -73,7 +73,7 @@ struct value external_multiply_described(const struct call *call);
 struct value external_multiply_quantized(const struct call *call);
 struct value external_multiply_int8(const struct call *call);
 struct value external_multiply_q8_0(const struct call *call);
-struct value external_multiply_row(const struct call *call);
+struct value external_gemv(const struct call *call);
 struct value external_multiply_on_device(const struct call *call);
 struct value external_convolve_described(const struct call *call);
 struct value external_convolve_on_device(const struct call *call);

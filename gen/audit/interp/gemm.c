@@ -49,8 +49,8 @@ struct value external_multiply(const struct call *call) {
   return value_of_type(call->node->type, ORIGIN_DATA);
 }
 
-/* accel_multiply_row(columns, depth, y, x, b, b_step, beta) of accel/row_gemm.h. */
-struct value external_multiply_row(const struct call *call) {
+/* accel_gemv(columns, depth, y, x, b, b_step, beta) of accel/gemv.h. */
+struct value external_gemv(const struct call *call) {
   enum { COLUMNS, DEPTH, Y, X, B, B_STEP, BETA, SIZE = 4 };
   if (call->count != BETA + 1) return value_number(ORIGIN_DATA);
   const int64_t depth = external_max(call, DEPTH), step = external_max(call, B_STEP);

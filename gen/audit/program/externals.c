@@ -35,7 +35,7 @@ static const struct {
      "__umul64hi __umulhi __bfloat162float __float2bfloat16_rn __half2float __float2half_rn __float_to_tf32 dim3 "
      "__pipeline_memcpy_async __pipeline_commit __pipeline_wait_prior load_part store_part fill_part multiply_parts "},
     {EFFECT_LIBRARY, " accel_multiply accel_multiply_quantized accel_multiply_int8 accel_multiply_q8_0 "
-                     "accel_multiply_row accel_forget_packed accel_convolve "
+                     "accel_gemv accel_forget_packed accel_convolve "
                      "accel_gpu_multiply accel_gpu_attend* "
                      "accel_gpu_convolve dnnl_sgemm dnnl_gemm_* "
                      "cblas_sgemm cblas_dgemm cblas_gemm_* cblas_sbgemm* "},

@@ -227,6 +227,23 @@ static void gemm(struct lift *lift, const struct syntax *node) {
   multiply(lift, &m);
 }
 
+/* accel_gemv(columns, depth, y, x, b, b_step, beta): y = b x + beta y. */
+static void gemv(struct lift *lift, const struct syntax *node) {
+  const struct multiplied m = {.rows = 1,
+                               .columns = whole(lift, node->parts[1]),
+                               .depth = whole(lift, node->parts[2]),
+                               .y = address(lift, node->parts[3]),
+                               .a = address(lift, node->parts[4]),
+                               .b = address(lift, node->parts[5]),
+                               .beta = lift_number(lift, node->parts[7]),
+                               .y_row = whole(lift, node->parts[1]),
+                               .a_row = whole(lift, node->parts[2]),
+                               .a_column = 1,
+                               .b_row = 1,
+                               .b_column = whole(lift, node->parts[6])};
+  multiply(lift, &m);
+}
+
 /* ---- accel_multiply, by the shape that its first argument's variable has in the text ---- */
 
 struct uses {
@@ -314,6 +331,10 @@ static bool of_arrays(struct lift *lift, const struct syntax *node, struct lifte
   }
   if (strcmp(name, "accel_gemm") == 0 && node->n_parts == 13) {
     gemm(lift, node);
+    return true;
+  }
+  if (strcmp(name, "accel_gemv") == 0 && node->n_parts == 8) {
+    gemv(lift, node);
     return true;
   }
   if (strcmp(name, "accel_multiply") == 0 && node->n_parts == 5) {

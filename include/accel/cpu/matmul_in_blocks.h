@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../row_gemm.h"
+#include "../gemv.h"
 
 /* c = a b + beta c by oneDNN, within a parallel region by the calling thread alone. It fails only where oneDNN's
  * packing finds no memory; a step does not stop for that: main looks at the status between steps. */
@@ -19,14 +19,10 @@ static inline void accel_gemm_alone(char transa, char transb, int64_t rows, int6
   accel_gemm_status |= status;
 }
 
-/* The same, and of more rows than one in blocks of 96 columns, or rows where there are more of them. oneDNN divides a
+/* The same in blocks of 96 columns, or rows where there are more of them. oneDNN divides a
  * matmul by the number of its threads, which changes the order of sums; within a parallel region it has one. */
 static inline void accel_gemm(char transa, char transb, int64_t rows, int64_t columns, int64_t depth, const float *a,
                               int64_t a_step, const float *b, int64_t b_step, float beta, float *c, int64_t c_step) {
-  if (accel_is_row(transa, transb, rows, columns, depth)) {
-    accel_multiply_row(columns, depth, c, a, b, b_step, beta);
-    return;
-  }
   const bool by_rows = rows > columns;
   const int64_t count = by_rows ? rows : columns;
 #pragma omp parallel for

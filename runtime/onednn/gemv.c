@@ -1,4 +1,4 @@
-#include "include/accel/row_gemm.h"
+#include "include/accel/gemv.h"
 
 #include "runtime/base/wide.h"
 #include "runtime/onednn/lines.h"
@@ -71,8 +71,7 @@ static void multiply_lines(int64_t count, int64_t depth, float *y, const float *
   }
 }
 
-void accel_multiply_row(int64_t columns, int64_t depth, float *y, const float *x, const float *b, int64_t b_step,
-                        float beta) {
+void accel_gemv(int64_t columns, int64_t depth, float *y, const float *x, const float *b, int64_t b_step, float beta) {
 #pragma omp parallel for
   for (int64_t first = 0; first < columns; first += TOGETHER)
     multiply_lines(rt_least(TOGETHER, columns - first), depth, y + first, x, b + first * b_step, b_step, beta);
