@@ -372,6 +372,7 @@ static void set_module(const struct program *program, struct jinja_value context
   struct jinja_value value = jinja_map(arena);
   set_numbers(arena, value, "numbers", "rows", &modules->numbers[HLO_ELEMENTS]);
   set_numbers(arena, value, "tensor_numbers", "tensor_rows", &modules->numbers[HLO_TENSORS]);
+  set_int(arena, value, "whole", modules->whole);
   set_bool(arena, value, "random", modules->random);
   set_text(arena, value, "plugin", job_word(program->job, "devices.kind"));
   set_bool(arena, value, "evaluation_random", modules->evaluation_random);

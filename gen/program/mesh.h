@@ -51,7 +51,8 @@ struct program_mesh {
   struct mesh_axis axes[AXES + 1]; /* the last one is no axis, of one rank */
   struct axes batches;             /* along which gradients and the loss are partial sums, far ranks first */
   struct axes norms; /* along which gradients have norms of their own, in the order in which these add up */
-  enum axis shards;  /* along which states are split; AXES: none */
+  enum axis shards;  /* along which states are split among processes; AXES: none */
+  enum axis devices; /* along which they are split among the devices of a process, which has all; AXES: none */
 };
 
 /* The axis along which that is sharded; AXES: there is none. For batches there may be several. */

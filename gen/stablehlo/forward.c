@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/stablehlo/exchange.h"
 #include "gen/stablehlo/maker.h"
 
 static struct hlo take(struct maker *maker, struct hlo_operand operand, struct hlo_module *made) {
@@ -9,15 +10,35 @@ static struct hlo take(struct maker *maker, struct hlo_operand operand, struct h
   return hlo_new_argument(maker, operand.name, operand.shape, (enum hlo_type)operand.dtype);
 }
 
+static bool is_kept(const struct hlo_forward *forward, int weight) {
+  return forward->kept != NULL && forward->kept[weight];
+}
+
+/* The weights, as the model has them. Those that are kept are donated to the results that follow the others. */
+static struct hlo *take_weights(struct maker *maker, const struct hlo_forward *forward, struct hlo_module *made) {
+  struct arena *arena = maker->hlo.arena;
+  const int n = forward->n_weights;
+  int n_given = forward->n_results;
+  struct hlo *weights = arena_alloc(arena, ((size_t)n + 1) * sizeof *weights);
+  struct shape *shapes = arena_alloc(arena, ((size_t)n + 1) * sizeof *shapes);
+  for (int i = 0; i < n; i++) {
+    const struct hlo_weight *weight = &forward->weights[i];
+    shapes[i] = weight->shape;
+    const struct shape taken = forward->devices > 1 ? weight->part : weight->shape;
+    weights[i] = take(maker, (struct hlo_operand){weight->path, taken, weight->dtype}, made);
+    if (!is_kept(forward, i)) continue;
+    struct hlo_item *item = &maker->hlo.function->items.items[weights[i].item];
+    item->type = arena_printf(arena, "%s {tf.aliasing_output = %d : i32}", item->type, n_given++);
+  }
+  if (forward->devices > 1) hlo_gather_parts(&maker->hlo, forward->devices, forward->bucket, weights, shapes, n);
+  return weights;
+}
+
 /* The position of a value among the entry's results. */
 static int result_of(const struct region *entry, const struct value *value) {
   int at = 0;
   while (entry->results.items[at] != value) at++;
   return at;
-}
-
-static bool is_kept(const struct hlo_forward *forward, int weight) {
-  return forward->kept != NULL && forward->kept[weight];
 }
 
 /* `assigned`: what a call of the entry gives after its results. */
@@ -40,17 +61,9 @@ static void write_main(struct maker *maker, const struct hlo_forward *forward, s
   struct arena *arena = maker->hlo.arena;
   const struct region *entry = forward->entry;
   const struct hlo_parameters *parameters = &hlo_interface_of(maker, entry)->parameters;
-  struct hlo *weights = arena_alloc(arena, ((size_t)forward->n_weights + 1) * sizeof *weights);
   struct hlo_list arguments = {0}, given = {0};
-  int n_given = forward->n_results;
   hlo_begin_function(maker, entry);
-  for (int i = 0; i < forward->n_weights; i++) {
-    const struct hlo_operand operand = {forward->weights[i].path, forward->weights[i].shape, forward->weights[i].dtype};
-    weights[i] = take(maker, operand, made);
-    if (!is_kept(forward, i)) continue;
-    struct hlo_item *item = &maker->hlo.function->items.items[weights[i].item];
-    item->type = arena_printf(arena, "%s {tf.aliasing_output = %d : i32}", item->type, n_given++);
-  }
+  const struct hlo *weights = take_weights(maker, forward, made);
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *input = entry->inputs.items[i];
     hlo_list_add(maker, &arguments, take(maker, (struct hlo_operand){input->name, input->shape, input->dtype}, made),

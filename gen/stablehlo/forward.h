@@ -12,6 +12,8 @@ struct hlo_forward {
   const bool *kept; /* of each weight: it is donated, as what the entry leaves in it takes its place; NULL: of none */
   const struct value *const *results; /* of the entry's, in the order in which `main` gives them */
   int n_results;
+  int devices;    /* among which weights are divided (exchange.h); 1: they are whole */
+  int64_t bucket; /* bytes of them that are one collective */
 };
 
 /* Makes the module: `main` takes the weights in their order, also those that the entry does not use, then the inputs.

@@ -255,13 +255,49 @@ static struct given run_micro_batches(struct writer *writer, const struct hlo *w
 
 /* ---- Devices ---- */
 
-/* The loss and the gradients become their sums over all devices. What is assigned to buffers is the first device's, as
- * processes save that of their first one. */
+/* The loss and the gradients become their sums over all devices; of divided ones, a device's part of that. What is
+ * assigned to buffers is the first device's, as processes save that of their first one. */
 static void exchange(struct writer *writer, struct given *got) {
-  const int devices = writer->step->devices;
+  const struct hlo_step *step = writer->step;
+  const int devices = step->devices;
   struct stablehlo *hlo = &writer->maker->hlo;
-  hlo_all_reduce(hlo, devices, got->items, got->n_summed);
+  hlo_all_reduce(hlo, devices, got->items, step->divides_states ? 1 : got->n_summed);
+  if (step->divides_states) hlo_reduce_to_parts(hlo, devices, step->bucket, got->items + 1, got->n_summed - 1);
   for (int i = got->n_summed; i < got->count; i++) got->items[i] = hlo_of_first_device(hlo, devices, got->items[i]);
+}
+
+/* The weights that the optimizer steps become a device's parts. */
+static void take_own_parts(struct writer *writer, struct hlo *arrays) {
+  const struct hlo_step *step = writer->step;
+  for (int i = 0; i < step->n_weights; i++)
+    if (step->weights[i].steps) arrays[i] = hlo_own_part(&writer->maker->hlo, step->devices, arrays[i]);
+}
+
+/* They become whole again. */
+static void gather_weights(struct writer *writer, struct hlo *arrays) {
+  const struct hlo_step *step = writer->step;
+  struct arena *arena = arena_of(writer);
+  struct hlo *parts = arena_alloc(arena, ((size_t)step->n_weights + 1) * sizeof *parts);
+  struct shape *shapes = arena_alloc(arena, ((size_t)step->n_weights + 1) * sizeof *shapes);
+  int count = 0;
+  for (int i = 0; i < step->n_weights; i++) {
+    if (!step->weights[i].steps) continue;
+    shapes[count] = step->weights[i].shape;
+    parts[count++] = arrays[i];
+  }
+  hlo_gather_parts(&writer->maker->hlo, step->devices, step->bucket, parts, shapes, count);
+  for (int i = 0, k = 0; i < step->n_weights; i++)
+    if (step->weights[i].steps) arrays[i] = parts[k++];
+}
+
+/* The weights as the model takes them. */
+static const struct hlo *whole_weights(struct writer *writer, const struct hlo *arrays) {
+  if (!writer->step->divides_weights) return arrays;
+  const size_t size = (size_t)writer->step->n_weights * sizeof *arrays;
+  struct hlo *weights = arena_alloc(arena_of(writer), size + 1);
+  memcpy(weights, arrays, size);
+  gather_weights(writer, weights);
+  return weights;
 }
 
 /* The mean over all micro-batches of their summed losses. `batches`: how many each device has. */
@@ -275,7 +311,8 @@ static struct hlo mean_loss(const struct writer *writer, struct hlo sum, struct 
 /* ---- The end of a step ---- */
 
 /* The norm of all gradients. Their squares are added up in float64: a float32 loses digits over millions of them. */
-static struct hlo norm_of(struct stablehlo *hlo, const struct hlo *gradients, int count) {
+static struct hlo norm_of(struct writer *writer, const struct hlo *gradients, int count) {
+  struct stablehlo *hlo = &writer->maker->hlo;
   struct hlo sum = hlo_tensor(hlo, hlo_number(0), (struct shape){0}, HLO_F64);
   for (int i = 0; i < count; i++) {
     struct shape axes = {.rank = gradients[i].shape.rank};
@@ -283,6 +320,7 @@ static struct hlo norm_of(struct stablehlo *hlo, const struct hlo *gradients, in
     const struct hlo wide = hlo_convert(hlo, gradients[i], HLO_F64);
     sum = hlo_add(hlo, sum, hlo_reduce(hlo, "add", hlo_mul(hlo, wide, wide), axes, false));
   }
+  if (writer->step->divides_states) hlo_all_reduce(hlo, writer->step->devices, &sum, 1);
   return hlo_unary(hlo, "sqrt", sum);
 }
 
@@ -292,8 +330,8 @@ static struct hlo norm_of(struct stablehlo *hlo, const struct hlo *gradients, in
 static const char *update_name(const struct writer *writer, const struct hlo_weight *weight) {
   struct text name = text_in(arena_of(writer));
   text_printf(&name, "step.%s", writer->step->rules[weight->rule].name);
-  for (int i = 0; i < weight->shape.rank; i++)
-    text_printf(&name, "%s%lld", i > 0 ? "x" : "_", (long long)weight->shape.dim[i]);
+  for (int i = 0; i < weight->part.rank; i++)
+    text_printf(&name, "%s%lld", i > 0 ? "x" : "_", (long long)weight->part.dim[i]);
   return text_string(&name);
 }
 
@@ -326,14 +364,14 @@ static void write_update(struct writer *writer, int of) {
   struct hlo_update update = {.weight = weight, .numbers = numbers, .arrays = arrays, .names = names};
   hlo_begin_function(maker, entry_of(writer));
   names[update.n_arrays++] = "weights";
-  arrays[0] = hlo_new_argument(maker, "weights", weight->shape, HLO_F32);
+  arrays[0] = hlo_new_argument(maker, "weights", weight->part, HLO_F32);
   for (int i = 0; i < owned.count; i++) {
     const struct hlo_state *state = &step->states[owned.items[i]];
     const struct hlo x = hlo_new_argument(maker, state->name, state->shape, (enum hlo_type)state->dtype);
     names[update.n_arrays] = state->name;
     arrays[update.n_arrays++] = hlo_convert(hlo, x, HLO_F32);
   }
-  update.gradient = hlo_new_argument(maker, "gradient", weight->shape, HLO_F32);
+  update.gradient = hlo_new_argument(maker, "gradient", weight->part, HLO_F32);
   if (step->scales) update.factor = hlo_new_argument(maker, "factor", (struct shape){0}, HLO_F32);
   for (int i = 0; i < rule->n_numbers; i++)
     numbers[i] = hlo_new_argument(maker, rule->numbers[i], (struct shape){0}, HLO_F32);
@@ -352,7 +390,7 @@ static void write_updates(struct writer *writer) {
     bool known = !weight->steps;
     for (int k = 0; k < i; k++)
       known |= step->weights[k].steps && step->weights[k].rule == weight->rule &&
-               shape_equal(step->weights[k].shape, weight->shape);
+               shape_equal(step->weights[k].part, weight->part);
     if (!known && !writer->maker->hlo.failed) write_update(writer, i);
   }
 }
@@ -395,7 +433,7 @@ static void update_all(struct writer *writer, const struct hlo *gradients, struc
     for (int i = 0; i < owned.count; i++) own[i + 1] = arrays[step->n_weights + owned.items[i]];
     for (int i = 0; i <= owned.count; i++) hlo_list_add(writer->maker, &arguments, own[i], NULL);
     const bool reached = gradient_of(writer, weight) >= 0;
-    const struct hlo gradient = reached ? *gradients++ : hlo_tensor(hlo, hlo_number(0), weight->shape, HLO_F32);
+    const struct hlo gradient = reached ? *gradients++ : hlo_tensor(hlo, hlo_number(0), weight->part, HLO_F32);
     hlo_list_add(writer->maker, &arguments, gradient, NULL);
     if (step->scales) hlo_list_add(writer->maker, &arguments, factor, NULL);
     for (int i = 0; i < rule->n_numbers; i++)
@@ -440,8 +478,11 @@ static struct hlo *take_arrays(struct writer *writer) {
   enum { BEFORE = 2 };
   const struct hlo_step *step = writer->step;
   struct hlo *arrays = arena_alloc(arena_of(writer), ((size_t)(step->n_weights + step->n_states) + 1) * sizeof *arrays);
-  for (int i = 0; i < step->n_weights; i++)
-    arrays[i] = take_donated(writer, step->weights[i].path, step->weights[i].shape, step->weights[i].dtype, BEFORE + i);
+  for (int i = 0; i < step->n_weights; i++) {
+    const struct hlo_weight *weight = &step->weights[i];
+    const struct shape shape = step->divides_weights ? weight->part : weight->shape;
+    arrays[i] = take_donated(writer, weight->path, shape, weight->dtype, BEFORE + i);
+  }
   for (int i = 0; i < step->n_states; i++) {
     const struct hlo_state *state = &step->states[i];
     const int at = step->n_weights + i;
@@ -477,13 +518,16 @@ static void write_main(struct writer *writer) {
   struct hlo key = {.item = -1};
   if (draws(writer)) key = take(writer, "random_keys", stacked(writer, (struct shape){0}), HLO_I64);
   take_numbers(writer, numbers);
-  struct given got = run_micro_batches(writer, arrays, inputs, batches, key);
+  struct given got = run_micro_batches(writer, whole_weights(writer, arrays), inputs, batches, key);
   exchange(writer, &got);
-  const struct hlo *sums = got.items, norm = norm_of(hlo, sums + 1, got.n_summed - 1);
+  const struct hlo *sums = got.items, norm = norm_of(writer, sums + 1, got.n_summed - 1);
   const struct hlo factor = step->scales ? step->factor(step->context, hlo, norm) : (struct hlo){.item = -1};
   const struct hlo loss = mean_loss(writer, sums[0], batches);
   if (hlo->failed) return;
+  const bool in_parts = step->divides_states && !step->divides_weights;
+  if (in_parts) take_own_parts(writer, arrays);
   update_all(writer, sums + 1, factor, numbers, arrays);
+  if (in_parts) gather_weights(writer, arrays);
   for (int i = 0; i < step->n_weights; i++)
     if (!step->weights[i].steps) assign(writer, i, sums + got.n_summed, arrays);
   give(writer, &given, loss, "loss");

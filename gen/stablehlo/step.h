@@ -12,7 +12,7 @@
  * changed by what the model assigns to it alone, and so are its states: its average. */
 struct hlo_weight {
   const char *path;
-  struct shape shape;
+  struct shape shape, part; /* of the model; that of its update, which is of a part where devices divide arrays */
   enum dtype dtype;
   bool steps;
   int rule, row;                   /* which rule steps it, and by which row of the rule's numbers */
@@ -59,8 +59,10 @@ struct hlo_step {
   int n_states;
   int micro_steps; /* micro-batches of a step, on each device */
   int devices;     /* that run the step together, each on micro-batches of its own, from the same weights */
-  struct hlo_rule rules[HLO_RULES]; /* those that weights name */
-  bool scales;                      /* gradients are multiplied by a factor */
+  bool divides_states, divides_weights; /* each device has a part of them (exchange.h); of weights, of states, too */
+  int64_t bucket;                       /* bytes of divided tensors that are one collective */
+  struct hlo_rule rules[HLO_RULES];     /* those that weights name */
+  bool scales;                          /* gradients are multiplied by a factor */
   void *context;
   struct hlo (*factor)(void *context, struct stablehlo *hlo, struct hlo norm); /* of this norm, a float64 */
 };
@@ -72,8 +74,9 @@ struct hlo_step {
  *   where the model draws random numbers, their key, an int64, or [micro_steps] of them;
  *   the numbers of each rule that has any, [rows][numbers].
  * It gives the loss, a float32 that is the mean over the micro-batches of all devices; the norm of the gradient, a
- * float32; and the new arrays in the order in which it took them. False with an error at the model's line: an operation
- * without a rule.
+ * float32; and the new arrays in the order in which it took them. An array that is divided among devices is a part,
+ * flat; where weights or averages are, the optimizer steps all weights. False with an error at the model's line: an
+ * operation without a rule.
  */
 bool hlo_make_step(struct arena *arena, const struct graph *graph, const char *name, const struct hlo_step *step,
                    struct hlo_module *made, struct diagnostics *diags);

@@ -34,11 +34,13 @@ struct accel_xla_module {
   int devices;        /* 1 or more */
   const int *kept;    /* which of the tensors that it takes it gives new values of, donated, after its outputs */
   int n_kept;
+  int whole; /* so many of the program's states are whole on each device; of others, it has a part of each tensor */
 };
 
 /* Loads the plugin, and compiles the module of a step or reads it as it was compiled before. The module takes the
- * arrays of those of the program's states that mirror the weights, each of all tensors in their order, donated, then
- * its inputs; it gives the loss and the norm of the gradient, two float32, and the arrays. */
+ * arrays of those of the program's states that mirror the weights, each of all tensors in their order, donated, or a
+ * device's part of it: of as many elements on each device, flat, the last one filled up with zeros. Then come
+ * its inputs. It gives the loss and the norm of the gradient, two float32, and the arrays. */
 void accel_xla_open(struct accel_run *run, const struct accel_xla_module *module);
 
 /* The same of the module of an evaluation, after accel_xla_open. It takes the arrays of one state of weights, whose

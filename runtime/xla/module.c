@@ -168,3 +168,49 @@ void rt_xla_fetch_tensor(struct xla *xla, const struct accel_tensor *tensor, str
   for (int i = 0; i < tensor->rank; i++) bytes *= (size_t)tensor->shape[i];
   rt_xla_require(rt_xla_get(xla, buffer, values, bytes, &problem), &problem);
 }
+
+/* ---- Parts of tensors ---- */
+
+/* A device's part: its elements with those that fill it up, and bytes: where it begins in the tensor, how many of them
+ * are the tensor's. */
+struct part {
+  int64_t count;
+  size_t first, bytes, whole;
+  char *copy; /* whole bytes of memory */
+};
+
+static struct part part_of(int device, int devices, const struct accel_tensor *tensor) {
+  const size_t size = rt_dtype_size(tensor->dtype);
+  int64_t all = 1;
+  for (int i = 0; i < tensor->rank; i++) all *= tensor->shape[i];
+  struct part part = {.count = (all + devices - 1) / devices};
+  const int64_t first = device * part.count, left = all - first;
+  part.whole = (size_t)part.count * size;
+  part.first = (size_t)(left > 0 ? first : all) * size;
+  part.bytes = left <= 0 ? 0 : left < part.count ? (size_t)left * size : part.whole;
+  part.copy = calloc(1, part.whole + 1);
+  struct problem problem;
+  rt_xla_require(part.copy != NULL || rt_problem(&problem, "out of memory"), &problem);
+  return part;
+}
+
+struct xla_buffer *rt_xla_send_part(struct xla *xla, int device, int devices, const struct accel_tensor *tensor,
+                                    const void *values) {
+  const struct part part = part_of(device, devices, tensor);
+  struct xla_buffer *buffer;
+  struct problem problem;
+  memcpy(part.copy, (const char *)values + part.first, part.bytes);
+  const bool good = rt_xla_put(xla, device, tensor->dtype, &part.count, 1, part.copy, &buffer, &problem);
+  free(part.copy);
+  rt_xla_require(good, &problem);
+  return buffer;
+}
+
+void rt_xla_fetch_part(struct xla *xla, int device, int devices, const struct accel_tensor *tensor,
+                       struct xla_buffer *buffer, void *values) {
+  const struct part part = part_of(device, devices, tensor);
+  struct problem problem;
+  rt_xla_require(rt_xla_get(xla, buffer, part.copy, part.whole, &problem), &problem);
+  memcpy((char *)values + part.first, part.copy, part.bytes);
+  free(part.copy);
+}

@@ -41,4 +41,10 @@ struct xla_buffer *rt_xla_send_tensor(struct xla *xla, int device, const struct 
                                       const void *values);
 void rt_xla_fetch_tensor(struct xla *xla, const struct accel_tensor *tensor, struct xla_buffer *buffer, void *values);
 
+/* The same of a device's part of a tensor among `devices` of them (accel_xla_open); `values` are those of all. */
+struct xla_buffer *rt_xla_send_part(struct xla *xla, int device, int devices, const struct accel_tensor *tensor,
+                                    const void *values);
+void rt_xla_fetch_part(struct xla *xla, int device, int devices, const struct accel_tensor *tensor,
+                       struct xla_buffer *buffer, void *values);
+
 #endif

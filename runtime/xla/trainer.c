@@ -21,9 +21,10 @@ struct begun {
   struct xla_buffer *measures[MEASURES];
 };
 
-/* An array of a state: what it has of a tensor of the program. */
+/* An array of a state: what it has of a tensor of the program. Devices have all of it, or a part. */
 struct array {
   int state;
+  bool divided;
   size_t offset;              /* bytes from the start of the arena */
   struct accel_tensor tensor; /* of its shape and type */
 };
@@ -69,7 +70,7 @@ static struct array mirrored(const struct accel_state *of, const struct accel_te
 }
 
 /* Adds the arrays of a state, in the order of the tensors. */
-static void list_arrays(int state) {
+static void list_arrays(int state, bool divided) {
   const struct accel_program *program = trainer.program;
   const struct accel_state *of = &program->states[state];
   for (int i = 0; i < program->n_tensors; i++) {
@@ -77,12 +78,13 @@ static void list_arrays(int state) {
     if (of->slices != NULL && slice == NULL) continue;
     struct array array = slice != NULL ? sliced(of, &program->tensors[i], slice) : mirrored(of, &program->tensors[i]);
     array.state = state;
+    array.divided = divided;
     trainer.arrays[trainer.n_arrays++] = array;
   }
 }
 
 /* The states of tensors are the first ones; what comes after them belongs to none. */
-static void list_all_arrays(void) {
+static void list_all_arrays(const struct accel_xla_module *module) {
   struct problem problem;
   const struct accel_program *program = trainer.program;
   int count = 0;
@@ -94,13 +96,13 @@ static void list_all_arrays(void) {
     rt_problem(&problem, "out of memory");
     rt_fail(&problem, 1);
   }
-  for (int i = 0; i < count; i++) list_arrays(i);
+  for (int i = 0; i < count; i++) list_arrays(i, module->devices > 1 && i >= module->whole);
 }
 
 void accel_xla_open(struct accel_run *run, const struct accel_xla_module *module) {
   trainer.program = run->program;
   trainer.xla = rt_xla_start(module);
-  list_all_arrays();
+  list_all_arrays(module);
   trainer.step = rt_xla_module(trainer.xla, module, trainer.n_arrays, MEASURES + trainer.n_arrays);
   rt_xla_say_memory(&trainer.step);
 }
@@ -117,20 +119,29 @@ static struct xla_buffer **on_device(int device, int i) {
   return &trainer.step.arguments[device * trainer.step.n_arguments + i];
 }
 
+static struct xla_buffer *send(int device, const struct array *array, const char *values) {
+  if (!array->divided) return rt_xla_send_tensor(trainer.xla, device, &array->tensor, values);
+  return rt_xla_send_part(trainer.xla, device, trainer.step.of->devices, &array->tensor, values);
+}
+
 void accel_xla_send_states(struct accel_run *run) {
   for (int device = 0; device < trainer.step.of->devices; device++)
     for (int i = 0; i < trainer.n_arrays; i++) {
       struct xla_buffer **buffer = on_device(device, i);
       rt_xla_drop(trainer.xla, *buffer);
-      *buffer = rt_xla_send_tensor(trainer.xla, device, &trainer.arrays[i].tensor, at_host(run, &trainer.arrays[i]));
+      *buffer = send(device, &trainer.arrays[i], at_host(run, &trainer.arrays[i]));
     }
 }
 
-/* All devices have the same. */
+/* What is whole is the same on all devices. */
 void accel_xla_fetch_states(struct accel_run *run) {
+  const int devices = trainer.step.of->devices;
   for (int i = 0; i < trainer.n_arrays; i++) {
     const struct array *array = &trainer.arrays[i];
-    rt_xla_fetch_tensor(trainer.xla, &array->tensor, *on_device(0, i), at_host(run, array));
+    char *to = at_host(run, array);
+    if (!array->divided) rt_xla_fetch_tensor(trainer.xla, &array->tensor, *on_device(0, i), to);
+    for (int device = 0; array->divided && device < devices; device++)
+      rt_xla_fetch_part(trainer.xla, device, devices, &array->tensor, *on_device(device, i), to);
   }
 }
 

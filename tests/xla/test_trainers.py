@@ -114,6 +114,9 @@ SEVERAL = {
     "several_draws": {**MODELS_OF["classifier"], "devices": {"per_node": 2}},
     "several_rows": {**MODELS_OF["llama"], "devices": {"per_node": 3}},
     "several_scores": {**MODELS_OF["table"], "devices": {"per_node": 4}},
+    "several_states": {**MOST, "devices": {"per_node": 2}, "parallelism": {"zero_stage": 1}},
+    "several_gradients": {**MODELS_OF["llama"], "devices": {"per_node": 3}, "parallelism": {"zero_stage": 2, "ddp": {"bucket_cap_mb": 0.01}}},
+    "several_weights": {**MOST, "devices": {"per_node": 4}, "parallelism": {"fsdp": {"sharding_strategy": "full_shard"}}},
     "several_bits16": {**MOST, "devices": {"per_node": 2}, "precision": {"mixed_precision": "bf16"}},
 }
 PRECISIONS = {"float32": {}, "autocast": {"mixed_precision": "bf16", "keep_in_fp32": ["*.c_proj.*"]}, "throughout": {"param_dtype": "bf16"}}
@@ -319,6 +322,17 @@ class Trainers(unittest.TestCase):
                 ('"xla", 3,', '"xla", 1,', "module-computes-alone", "stablehlo.all_reduce")):
             self.assertIn(old, text)
             self.check_edit(xla, text.replace(old, new, 1), claim, why)
+
+    def test_refused_parts(self):
+        """What several devices do not divide."""
+        small = case("mlp_table", {"n_layer": 1, "width": 7, "n_classes": 10}, ROWS, devices={"per_node": 2}, parallelism={"zero_stage": 3})
+        frozen = {**small, "model": {**small["model"], "freeze": ["output.bias"]}}
+        for job, why in (({**small, "optimizer": RULES["bf16_states"]}, "divide states of 32 bits alone"),
+                         (frozen, "'output.bias' is not trained, and devices divide weights"),
+                         ({**frozen, "parallelism": {"zero_stage": 1}, "training": {**small["training"], "ema": {"decay": 0.9}}},
+                          "'output.bias' is not trained, and devices divide averages of weights"),
+                         ({**small, "parallelism": {"zero_stage": 1, "dp_replicate": 2}, "devices": {"per_node": 4}}, "not along a part of the mesh")):
+            self.assertIn(why, on("xla", job).command("plan", "job.yaml", status=2))
 
     @unittest.skipUnless(is_in_turn(1, 4), "a manifest tries other values of each key, which takes 10 s: not in turn")
     def test_manifest(self):

@@ -17,6 +17,7 @@ struct step_modules {
   const char *second;      /* of a trainer, a batch of an evaluation; of text, one position; NULL: none */
   const char *second_name; /* what its file has in its name: "evaluation", "step" */
   struct step_numbers numbers[HLO_RULES]; /* of each rule; none: the optimizer has no such rule */
+  int whole;                              /* so many of the states are whole on each device; others are divided */
   bool random, evaluation_random;         /* the modules take keys of random numbers */
 };
 

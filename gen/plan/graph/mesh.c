@@ -1,5 +1,7 @@
 #include "gen/plan/graph/mesh.h"
 
+#include "gen/program/target.h"
+
 /* Along the axes of a job: weights whole, gradients partial where ranks have batches or positions of their own. */
 static const struct mesh_axis placed[AXES] = {
     [AXIS_DP_REPLICATE] = {.sharded = SHARDED_BATCHES, .gradients = PLACED_PARTIAL},
@@ -32,7 +34,9 @@ void lay_mesh(struct program *program) {
   mesh->axes[AXES] = (struct mesh_axis){.ranks = 1, .within = AXES};
   if (stage >= 2) mesh->axes[AXIS_DP_SHARD].gradients = PLACED_SPLIT;
   if (stage >= 3) mesh->axes[AXIS_DP_SHARD].weights = PLACED_SPLIT;
-  mesh->shards = lengths[AXIS_DP_SHARD] > 1 ? AXIS_DP_SHARD : AXES;
+  const enum axis split = lengths[AXIS_DP_SHARD] > 1 ? AXIS_DP_SHARD : AXES;
+  mesh->shards = target_devices(program->job) > 1 ? AXES : split;
+  mesh->devices = target_devices(program->job) > 1 ? split : AXES;
   for (size_t i = 0; i < sizeof inner_to_outer / sizeof *inner_to_outer; i++)
     add(mesh, &mesh->norms, inner_to_outer[i]);
 }

@@ -150,14 +150,27 @@ static void add_disk(struct text *text, const struct program *program) {
   text_printf(text, "; updated %s the backward\n", disk->in_backward ? "within" : "after");
 }
 
+/* Bytes on each of the devices of what is placed so along the axis whose devices divide states. */
+static int64_t on_device(int devices, enum placement_form placed, int64_t bytes) {
+  return placed == PLACED_SPLIT ? (bytes + devices - 1) / devices : bytes;
+}
+
 /* Of a module: what it needs at least; its compiler finds how much more. */
 static void add_least_memory(struct text *text, const struct program *program) {
-  const struct memory_bytes *bytes = &program->figures.bytes;
-  text_printf(text, "memory    at least %.1f MiB: weights %.1f", mebibytes(bytes->total), mebibytes(bytes->weights));
+  const struct mesh_axis *axis = &program->mesh.axes[program->mesh.devices];
+  const struct memory_bytes *all = &program->figures.bytes;
+  const int devices = program->kind == PROGRAM_TRAIN ? target_devices(program->job) : 1;
+  const int64_t weights = on_device(devices, axis->weights, all->weights);
+  const int64_t optimizer = on_device(devices, axis->states, all->optimizer);
+  const int64_t averages = on_device(devices, axis->states, all->averages);
+  const int64_t total = all->total - all->weights - all->optimizer - all->averages + weights + optimizer + averages;
+  text_printf(text, "memory    at least %.1f MiB", mebibytes(total));
+  if (devices > 1) text_printf(text, " on each of %d devices", devices);
+  text_printf(text, ": weights %.1f", mebibytes(weights));
   if (program->kind == PROGRAM_TRAIN)
-    text_printf(text, ", gradients %.1f, optimizer %.1f", mebibytes(bytes->gradients), mebibytes(bytes->optimizer));
-  if (bytes->averages > 0) text_printf(text, ", averages %.1f", mebibytes(bytes->averages));
-  if (bytes->cache > 0) text_printf(text, ", cache %.1f", mebibytes(bytes->cache));
+    text_printf(text, ", gradients %.1f, optimizer %.1f", mebibytes(all->gradients), mebibytes(optimizer));
+  if (all->averages > 0) text_printf(text, ", averages %.1f", mebibytes(averages));
+  if (all->cache > 0) text_printf(text, ", cache %.1f", mebibytes(all->cache));
   text_puts(text, "\n");
 }
 
