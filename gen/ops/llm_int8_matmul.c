@@ -5,6 +5,7 @@
  * one of these. y has the type of x. It is what a model is evaluated by, and has no gradient. */
 #include <math.h>
 
+#include "gen/ops/support/quantized.h"
 #include "gen/ops/support/support.h"
 
 enum { X, CODES, SCALES, VALID };
@@ -45,19 +46,9 @@ static struct value *incremental(struct builder *builder, const struct node *nod
 
 /* ---- The float64 reference ---- */
 
-/* x as float16: the nearest, ties to even; infinite from where that begins. */
-static double as_float16(double x) {
-  int exponent;
-  if (x == 0 || !isfinite(x)) return x;
-  frexp(x, &exponent);
-  const int place = (exponent > -13 ? exponent : -13) - 11;
-  const double y = ldexp(nearbyint(ldexp(x, -place)), place);
-  return fabs(y) > 65504 ? copysign(INFINITY, x) : y;
-}
-
 static bool is_outlier(const struct node *node, double x) {
   const double threshold = node_real(node, "threshold");
-  return threshold > 0 && fabs(as_float16(x)) >= as_float16(threshold);
+  return threshold > 0 && fabs(op_float16(x)) >= op_float16(threshold);
 }
 
 /* Whether a column of x has an outlier in some row. */
@@ -71,12 +62,12 @@ static bool has_outlier(const struct node *node, const double *const *inputs, in
 static double largest_of(const struct node *node, const double *row, int64_t in) {
   double most = 0;
   for (int64_t i = 0; i < in; i++)
-    if (!is_outlier(node, row[i])) most = fmax(most, fabs(as_float16(row[i])));
+    if (!is_outlier(node, row[i])) most = fmax(most, fabs(op_float16(row[i])));
   return most;
 }
 
 static double code_of(double x, double scale) {
-  return scale > 0 ? nearbyintf((float)as_float16(x) * (1 / (float)scale * 127)) : 0;
+  return scale > 0 ? nearbyintf((float)op_float16(x) * (1 / (float)scale * 127)) : 0;
 }
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {

@@ -34,30 +34,12 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
 
 /* ---- The float64 reference ---- */
 
-/* The nearest float16, ties to even; infinite from where that begins. */
-static double as_float16(double x) {
-  int exponent;
-  if (x == 0 || !isfinite(x)) return x;
-  frexp(x, &exponent);
-  const int place = (exponent > -13 ? exponent : -13) - 11;
-  const double y = ldexp(nearbyint(ldexp(x, -place)), place);
-  return fabs(y) > 65504 ? copysign(INFINITY, x) : y;
-}
-
 /* The elements of a block of x that its codes stand for. */
 static void rounded(const double *x, double *to) {
   double most = 0;
   for (int i = 0; i < BLOCK; i++) most = fmax(most, fabs(x[i]));
   const float step = (float)most / MOST, inverse = isfinite(1 / step) ? 1 / step : 0;
-  for (int i = 0; i < BLOCK; i++) to[i] = roundf((float)x[i] * inverse) * as_float16(step);
-}
-
-static double half_at(const double *bytes) {
-  const int bits = (int)bytes[0] | (int)bytes[1] << 8, exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const double size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
-                      : exponent == 0 ? ldexp(fraction, -24)
-                                      : ldexp(fraction + 1024, exponent - 25);
-  return bits >> 15 != 0 ? -size : size;
+  for (int i = 0; i < BLOCK; i++) to[i] = roundf((float)x[i] * inverse) * op_float16(step);
 }
 
 static double code_at(enum quantized_codes codes, const double *block, int i) {
@@ -77,7 +59,8 @@ static void reference(const struct node *node, const double *const *inputs, doub
       rounded(inputs[X] + r * in + b * BLOCK, x);
       for (int64_t o = 0; o < out; o++) {
         const double *block = inputs[CODES] + (o * blocks + b) * bytes;
-        for (int i = 0; i < BLOCK; i++) outputs[Y][r * out + o] += x[i] * code_at(codes, block, i) * half_at(block);
+        for (int i = 0; i < BLOCK; i++)
+          outputs[Y][r * out + o] += x[i] * code_at(codes, block, i) * op_float16_at(block);
       }
     }
 }

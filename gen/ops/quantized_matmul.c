@@ -116,14 +116,6 @@ static double dynamic_level(int code) {
 
 /* ---- Codes of even steps (runtime/base/linear_codes.h) ---- */
 
-static double half_at(const double *bytes) {
-  const int bits = (int)bytes[0] | (int)bytes[1] << 8, exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const double size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
-                      : exponent == 0 ? ldexp(fraction, -24)
-                                      : ldexp(fraction + 1024, exponent - 25);
-  return bits >> 15 != 0 ? -size : size;
-}
-
 /* Element i of the 32 whose codes of 4 bits these are, the first 16 in lower halves. */
 static int half_code(const double *bytes, int64_t i) {
   return i < 16 ? (int)bytes[i] & 15 : (int)bytes[i - 16] >> 4;
@@ -136,7 +128,7 @@ static double q4_k_element(const double *block, int64_t i) {
   const int a = part < 4 ? first & 63 : (third & 15) | (first >> 6) << 4;
   const int b = part < 4 ? second & 63 : third >> 4 | (second >> 6) << 4;
   const int code = (int)block[16 + part / 2 * 32 + i % 32] >> part % 2 * 4 & 15;
-  return half_at(block) * a * code - half_at(block + 2) * b;
+  return op_float16_at(block) * a * code - op_float16_at(block + 2) * b;
 }
 
 static double linear_element(const struct node *node, const double *const *inputs, int64_t i) {
@@ -150,10 +142,10 @@ static double linear_element(const struct node *node, const double *const *input
     return block[0] * (half_code(codes + i / 32 * 16, i % 32) - 8) + block[1];
   case CODES_Q8_0:
     block = codes + i / 32 * 34;
-    return half_at(block) * (int8_t)block[2 + i % 32];
+    return op_float16_at(block) * (int8_t)block[2 + i % 32];
   case CODES_Q4_0:
     block = codes + i / 32 * 18;
-    return half_at(block) * (half_code(block + 2, i % 32) - 8);
+    return op_float16_at(block) * (half_code(block + 2, i % 32) - 8);
   default:
     return q4_k_element(codes + i / 256 * 144, i % 256);
   }

@@ -1,5 +1,7 @@
 #include "gen/ops/support/quantized.h"
 
+#include <math.h>
+
 /* Elements and bytes of GGUF's blocks, and elements that share a scale at least, of codes by groups. */
 enum { BLOCK = 32, Q8_0_BYTES = 34, Q4_0_BYTES = 18, SUPER = 256, Q4_K_BYTES = 144 };
 
@@ -63,4 +65,21 @@ int64_t quantized_step(struct quantized_form form) {
   default:
     return 1;
   }
+}
+
+double op_float16(double x) {
+  int exponent;
+  if (x == 0 || !isfinite(x)) return x;
+  frexp(x, &exponent);
+  const int place = (exponent > -13 ? exponent : -13) - 11;
+  const double y = ldexp(nearbyint(ldexp(x, -place)), place);
+  return fabs(y) > 65504 ? copysign(INFINITY, x) : y;
+}
+
+double op_float16_at(const double *bytes) {
+  const int bits = (int)bytes[0] | (int)bytes[1] << 8, exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const double size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
+                      : exponent == 0 ? ldexp(fraction, -24)
+                                      : ldexp(fraction + 1024, exponent - 25);
+  return bits >> 15 != 0 ? -size : size;
 }

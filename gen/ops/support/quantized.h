@@ -41,4 +41,10 @@ bool quantized_has_scales(enum quantized_codes codes);
 /* Of how many elements a row is a multiple; 1: any row is. */
 int64_t quantized_step(struct quantized_form form);
 
+/* The float16 nearest to x, ties to even; infinite from where that begins. */
+double op_float16(double x);
+
+/* The float16 whose two bytes these are, the lower one first, each a whole number. */
+double op_float16_at(const double *bytes);
+
 #endif

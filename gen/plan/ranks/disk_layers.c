@@ -98,27 +98,16 @@ static bool check_trained(const struct program *program, struct diagnostics *dia
 
 /* ---- Where they are ---- */
 
-static void give_slots(struct weight_tree *tree, const char *path, int slots) {
-  struct weight_array *array = weight_node_at(tree->root, path)->array;
-  array->slots = array->count < slots ? array->count : slots;
-}
-
-/* Gradients that begin at zero in slots are those of the first layer there; others have the same memory. */
-static void forget_zeros(struct program *program, const struct weight_node *node) {
-  if (node->parameter != NULL) weight_named(program->weights, node->path)->zero = false;
-  for (int i = 0; i < node->n_children; i++) forget_zeros(program, node->children[i]);
-}
-
 static void add_units(struct program *program, const struct weight_array *array) {
   for (int i = 0; i < array->count; i++) {
     const char **path = arena_alloc(program->arena, sizeof *path);
     *path = array->elements[i]->path;
     const struct fsdp_unit unit = {.paths = path, .layers = 1, .on_disk = true};
     ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
-    if (i > 0) forget_zeros(program, array->elements[i]);
+    if (i > 0) layers_forget_zeros(program, array->elements[i]);
   }
-  give_slots(program->weights, array->elements[0]->path, FSDP_SLOTS);
-  give_slots(program->gradients, array->elements[0]->path, 1);
+  layers_give_slots(program->weights, array->elements[0]->path, FSDP_SLOTS);
+  layers_give_slots(program->gradients, array->elements[0]->path, 1);
 }
 
 bool plan_disk_layers(struct program *program, struct diagnostics *diags) {

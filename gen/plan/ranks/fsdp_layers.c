@@ -16,16 +16,14 @@
 
 /* ---- Which arrays ---- */
 
-/* To the array whose element the path names. */
-static void give_slots(struct weight_tree *tree, const char *path, int slots) {
+void layers_give_slots(struct weight_tree *tree, const char *path, int slots) {
   struct weight_array *array = weight_node_at(tree->root, path)->array;
   array->slots = array->count < slots ? array->count : slots;
 }
 
-/* Gradients that begin at zero in slots are those of the first layers there; others have the same memory. */
-static void forget_zeros(struct program *program, const struct weight_node *node) {
+void layers_forget_zeros(struct program *program, const struct weight_node *node) {
   if (node->parameter != NULL) weight_named(program->weights, node->path)->zero = false;
-  for (int i = 0; i < node->n_children; i++) forget_zeros(program, node->children[i]);
+  for (int i = 0; i < node->n_children; i++) layers_forget_zeros(program, node->children[i]);
 }
 
 /* Adds the units of an array whose uses these are; returns the most layers of one. */
@@ -48,9 +46,10 @@ static int add_units(struct program *program, const struct layer_uses *uses, int
 static void fold_array(struct program *program, const struct layer_search *search, int first) {
   const struct weight_array *array = search->items[first].element->array;
   const int slots = FSDP_SLOTS * add_units(program, search->items + first, array->count, first);
-  if (weights_are_split(program)) give_slots(program->weights, array->elements[0]->path, slots);
-  if (gradients_are_split(program)) give_slots(program->gradients, array->elements[0]->path, slots);
-  for (int i = slots; i < array->count && gradients_are_split(program); i++) forget_zeros(program, array->elements[i]);
+  if (weights_are_split(program)) layers_give_slots(program->weights, array->elements[0]->path, slots);
+  if (gradients_are_split(program)) layers_give_slots(program->gradients, array->elements[0]->path, slots);
+  for (int i = slots; i < array->count && gradients_are_split(program); i++)
+    layers_forget_zeros(program, array->elements[i]);
 }
 
 /* The key by which ranks divide. */

@@ -28,6 +28,13 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags);
 /* The unit of a weight; -1: none. */
 int fsdp_unit_of(const struct program *program, const struct weight *weight);
 
+/* Gives the array whose element the path names memory for so many elements at a time, or for all where it has fewer. */
+void layers_give_slots(struct weight_tree *tree, const char *path, int slots);
+
+/* Gradients below the node do not begin at zero: those that do in slots are of the first layers there, and others have
+ * the same memory. */
+void layers_forget_zeros(struct program *program, const struct weight_node *node);
+
 /* Of layers that come from elsewhere: weights in memory are where they are, and units after them. After weights_fold.
  */
 void place_units(struct program *program);
