@@ -36,7 +36,8 @@ size_t module_word_length(const char *text);
 void module_refuse(const struct module *module, struct claim *claim, const struct module_line *line, const char *what,
                    const char *name, size_t length);
 
-/* Whether an operation of StableHLO of this name is one by which devices exchange tensors, or tells them apart. */
+/* Whether an operation of StableHLO of this name is one by which devices exchange tensors, or that tells a device which
+ * one it is. */
 bool module_exchanges(const char *name, size_t length);
 
 /* The claim that the devices of each module run the same collectives in the same order. */

@@ -167,10 +167,10 @@ static void check_form(dots_function *dots, int64_t depth, const float *x, const
 }
 #endif
 
-/* Lines of whole registers and with a rest, next to each other and apart, whole streams and a rest of lines. */
+/* Lines of whole registers and with a rest, next to each other and with space between, whole streams and a rest. */
 static void test_one_row(void **unused) {
-  enum { MOST_COLUMNS = 1100, MOST_DEPTH = 1048, APART = 24 };
-  static const int64_t shapes[][3] = {{1100, 512, 0}, {261, 1027, 0}, {1024, 256, APART}, {300, 1024, 7}};
+  enum { MOST_COLUMNS = 1100, MOST_DEPTH = 1048, SPACE = 24 };
+  static const int64_t shapes[][3] = {{1100, 512, 0}, {261, 1027, 0}, {1024, 256, SPACE}, {300, 1024, 7}};
   float *w = malloc(sizeof *w * MOST_COLUMNS * MOST_DEPTH);
   static float x[MOST_DEPTH], before[MOST_COLUMNS], first[MOST_COLUMNS], found[MOST_COLUMNS];
   (void)unused;
