@@ -212,15 +212,15 @@ static const struct node *quantize_input(struct rounding *rounding, const struct
  */
 static void check_rows(struct rounding *rounding, const struct node *node, const char *what, const char *otherwise) {
   const struct shape x = node->inputs[0]->shape;
-  const int64_t *ranks = rounding->job->parallelism.axes, least = least_extent(rounding->job);
-  const bool trains = rounding->program->kind == PROGRAM_TRAIN;
-  const int64_t rows = shape_count(x) / x.dim[x.rank - 1] / (trains ? ranks[AXIS_SP] * ranks[AXIS_CP] : 1);
+  const int64_t *axes = rounding->job->parallelism.axes, least = least_extent(rounding->job);
+  const int64_t ranks = rounding->program->kind == PROGRAM_TRAIN ? axes[AXIS_SP] * axes[AXIS_CP] : 1;
+  const int64_t rows = shape_count(x) / x.dim[x.rank - 1] / ranks;
   if (rows % least == 0) return;
   diag_error(rounding->diags, job_where(rounding->job, "precision.fp8"), "%s %lld rows, and a layer has %lld here",
              what, (long long)least, (long long)rows);
   diag_note(rounding->diags, node->where, "in this product");
   diag_help(rounding->diags, "let data.batch_size times the positions%s be a multiple of %lld, or use %s",
-            ranks[AXIS_SP] * ranks[AXIS_CP] > 1 ? " of a rank" : "", (long long)least, otherwise);
+            ranks > 1 ? " of a rank" : "", (long long)least, otherwise);
 }
 
 /* The product whose scales are powers of two, of rows or of blocks. */
